@@ -1,0 +1,33 @@
+"""Two ways through training with one signature: step by step, and as a flow."""
+
+from attnscope.engines.descent import Descent
+from attnscope.engines.flow import Flow
+from attnscope.engines.observe import (
+    Given,
+    Linear,
+    Logarithmic,
+    Observable,
+    Record,
+    parameters,
+)
+from attnscope.engines.sink import Checkpoint, Memory, Sink
+from attnscope.engines.solution import Outcome, Solution
+from attnscope.engines.stopping import LossBelow, Patience
+
+__all__ = [
+    "Checkpoint",
+    "Descent",
+    "Flow",
+    "Given",
+    "Linear",
+    "Logarithmic",
+    "LossBelow",
+    "Memory",
+    "Observable",
+    "Outcome",
+    "Patience",
+    "Record",
+    "Sink",
+    "Solution",
+    "parameters",
+]

@@ -1,0 +1,103 @@
+"""The order of events in a run: readings and looks, in time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnscope.engines.observe import Record, check_records
+from attnscope.engines.sink import Sink
+from attnscope.engines.stopping import LossBelow, Patience, Stop
+
+
+class Agenda:
+    """Readings that are due at given times, and the stopping rules that look in between."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        records: Sequence[Record],
+        stops: Sequence[Stop],
+        sink: Sink,
+        *,
+        until: float,
+        grid: float | None,
+    ) -> None:
+        check_records(records)
+        self.model = model
+        self.records = list(records)
+        self.sink = sink
+        self.until = until
+        self.grid = grid
+        self.times = [record.times(until, grid) for record in records]
+        self.cursors = [0] * len(self.records)
+        self.patience = [stop for stop in stops if isinstance(stop, Patience)]
+        self.looks = [0] * len(self.patience)
+        self.loss_below = max(
+            (stop.value for stop in stops if isinstance(stop, LossBelow)), default=-math.inf
+        )
+        sink.open(self.model, self.records, self.times)
+
+    def _look_time(self, index: int) -> float:
+        time = self.looks[index] * self.patience[index].every
+        return time if self.grid is None else round(time / self.grid) * self.grid
+
+    def next_time(self) -> float:
+        """Return the time of the next event, infinity if there is none before the end."""
+        due = [
+            times[cursor]
+            for times, cursor in zip(self.times, self.cursors, strict=True)
+            if cursor < len(times)
+        ]
+        due += [self._look_time(index) for index in range(len(self.patience))]
+        time = min(due, default=math.inf)
+        return float(time) if time <= self.until * (1 + 1e-12) else math.inf
+
+    def fire(self, time: float) -> str | None:
+        """Do everything that is due at ``time``; return the sentence that ends the run, if any."""
+        with torch.no_grad():
+            for index, record in enumerate(self.records):
+                cursor = self.cursors[index]
+                if cursor < len(self.times[index]) and self.times[index][cursor] <= time:
+                    values = [observable.read(self.model) for observable in record.observables]
+                    self.sink.put(index, cursor, values)
+                    self.cursors[index] += 1
+        sentence = None
+        for index, stop in enumerate(self.patience):
+            if self._look_time(index) <= time:
+                sentence = stop.look(time, self.model) or sentence
+                self.looks[index] += 1
+        return sentence
+
+    def finish(self) -> None:
+        """Let the stopping rules put back what they kept."""
+        for stop in self.patience:
+            if stop.restore:
+                stop.finish(self.model)
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return what :meth:`restore` needs: tensors and JSON values."""
+        tensors = {
+            f"patience.{index}.{name}": value
+            for index, stop in enumerate(self.patience)
+            for name, value in stop.best_parameters.items()
+        }
+        marks = [(stop.best, stop.best_time) for stop in self.patience]
+        return tensors, {"cursors": self.cursors, "looks": self.looks, "marks": marks}
+
+    def restore(self, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
+        """Go back to where a checkpoint was taken."""
+        self.cursors = list(values["cursors"])
+        self.looks = list(values["looks"])
+        for index, stop in enumerate(self.patience):
+            stop.best, stop.best_time = values["marks"][index]
+            prefix = f"patience.{index}."
+            stop.best_parameters = {
+                name.removeprefix(prefix): value
+                for name, value in tensors.items()
+                if name.startswith(prefix)
+            }

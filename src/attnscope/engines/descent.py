@@ -1,0 +1,207 @@
+"""Gradient descent, step by step, as the papers ran it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from attnscope.engines.agenda import Agenda
+from attnscope.engines.observe import Record
+from attnscope.engines.parameters import FlatParameters, Loss, flattened, scalar_loss
+from attnscope.engines.sink import Checkpoint, Memory, Sink
+from attnscope.engines.solution import Outcome, Solution
+from attnscope.engines.stopping import Stop
+from attnscope.errors import AttnscopeError
+
+BLOW_UP = 1e8
+"""A loss so many times the initial one (or one, if that is more) counts as diverged."""
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Gradient descent or Adam, on the full batch or on mini-batches.
+
+    Args:
+        lr: learning rate; step k is at time k × lr.
+        optimizer: ``"gd"`` for θ ← θ - lr ∇L, ``"adam"`` for Adam with PyTorch's defaults.
+        batch_size: rows in a mini-batch, drawn without replacement, epoch after epoch. The loss is
+            then called as ``loss(model, rows)``. ``None`` is the full batch, ``loss(model)``.
+        samples: number of rows there are; needed with ``batch_size``.
+        seed: of the order of the mini-batches.
+    """
+
+    lr: float = 0.1
+    optimizer: Literal["gd", "adam"] = "gd"
+    batch_size: int | None = None
+    samples: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.lr > 0:
+            raise AttnscopeError(f"lr = {self.lr}: expected a learning rate above 0.")
+        if self.batch_size is not None:
+            if self.samples is None:
+                raise AttnscopeError(
+                    f"batch_size = {self.batch_size} without samples: expected the number of rows "
+                    "that batches are drawn from."
+                )
+            if not 0 < self.batch_size <= self.samples:
+                raise AttnscopeError(
+                    f"batch_size = {self.batch_size}: expected 1 to samples = {self.samples}."
+                )
+
+    @property
+    def grid(self) -> float | None:
+        """Spacing that record points are put on."""
+        return self.lr
+
+    def run(
+        self,
+        model: nn.Module,
+        loss: Loss,
+        *,
+        time: float,
+        record: Sequence[Record],
+        stop: Sequence[Stop] = (),
+        sink: Sink | None = None,
+        resume: Checkpoint | None = None,
+    ) -> Solution:
+        """Take ``time / lr`` steps. Arguments and result are those of :meth:`Flow.run`."""
+        steps = round(time / self.lr)
+        if steps < 1:
+            raise AttnscopeError(
+                f"time = {time} at lr = {self.lr}: expected room for one step or more."
+            )
+        sink = Memory() if sink is None else sink
+        with flattened(model) as flat:
+            return _Run(self, model, loss, flat, steps, record, stop, sink, resume).go()
+
+
+class _Run:
+    """The state of one descent."""
+
+    def __init__(
+        self,
+        engine: Descent,
+        model: nn.Module,
+        loss: Loss,
+        flat: FlatParameters,
+        steps: int,
+        record: Sequence[Record],
+        stop: Sequence[Stop],
+        sink: Sink,
+        resume: Checkpoint | None,
+    ) -> None:
+        self.engine, self.model, self.loss, self.flat = engine, model, loss, flat
+        self.until, self.sink, self.step, self.value = steps, sink, 0, math.nan
+        until = steps * engine.lr
+        self.agenda = Agenda(model, record, stop, sink, until=until, grid=engine.lr)
+        self.gradient = torch.empty_like(flat.vector)
+        self.adam: torch.optim.Adam | None = None
+        if engine.optimizer == "adam":
+            flat.vector.grad = self.gradient
+            self.adam = torch.optim.Adam([flat.vector], lr=engine.lr)
+        self.generator = torch.Generator().manual_seed(engine.seed)
+        self.order = torch.empty(0, dtype=torch.int64)
+        self.blow_up = math.inf
+        if resume is not None:
+            self.restore(resume)
+
+    def go(self) -> Solution:
+        while True:
+            value = scalar_loss(self.loss, self.model, *self.batch())
+            self.value = value.item()
+            if self.step == 0:
+                self.blow_up = BLOW_UP * max(1.0, abs(self.value))
+                if not math.isfinite(self.value):
+                    raise AttnscopeError(
+                        f"the loss is {self.value} at step 0: expected a finite number."
+                    )
+            if not abs(self.value) < self.blow_up:
+                return self.end(
+                    Outcome.DIVERGED,
+                    f"diverged at step {self.step} (time {self.time:g}): the loss was "
+                    f"{self.value:.6g}; expected a learning rate below lr = {self.engine.lr:g}",
+                )
+            sentence = self.fire()
+            if sentence is not None:
+                return self.end(Outcome.STOPPED, sentence)
+            if self.step >= self.until:
+                return self.end(Outcome.FINISHED, f"finished at step {self.step}")
+            if not self.sink.step(self.time, self.value, self.checkpoint):
+                return self.end(Outcome.INTERRUPTED, f"interrupted at step {self.step}", True)
+            self.flat.gradient(value, self.gradient)
+            self.update()
+            self.step += 1
+
+    @property
+    def time(self) -> float:
+        return self.step * self.engine.lr
+
+    def fire(self) -> str | None:
+        """Do what is due before this step is taken."""
+        due = self.agenda.next_time()
+        # Event times are multiples of lr, but only up to rounding.
+        if due < math.inf and round(due / self.engine.lr) <= self.step:
+            sentence = self.agenda.fire(due)
+            if sentence is not None:
+                return sentence
+        if self.value < self.agenda.loss_below:
+            return (
+                f"stopped at step {self.step} (time {self.time:g}): "
+                f"the loss fell below {self.agenda.loss_below:g}"
+            )
+        return None
+
+    def update(self) -> None:
+        if self.adam is None:
+            self.flat.vector.sub_(self.gradient, alpha=self.engine.lr)
+        else:
+            self.adam.step()
+
+    def batch(self) -> tuple[Tensor, ...]:
+        """Return the rows of the mini-batch of this step, or nothing for the full batch."""
+        size, samples = self.engine.batch_size, self.engine.samples
+        if size is None or samples is None:
+            return ()
+        within = self.step % math.ceil(samples / size)
+        if within == 0:
+            self.order = torch.randperm(samples, generator=self.generator)
+        return (self.order[within * size : (within + 1) * size],)
+
+    def checkpoint(self) -> Checkpoint:
+        tensors, values = self.agenda.state()
+        tensors |= {f"model.{k}": v for k, v in self.model.state_dict().items()}
+        tensors |= {"order": self.order, "generator": self.generator.get_state()}
+        tensors |= {"random": torch.get_rng_state()}
+        if self.adam is not None and self.adam.state:
+            tensors |= {f"adam.{k}": v for k, v in self.adam.state[self.flat.vector].items()}
+        values |= {"step": self.step, "blow_up": self.blow_up}
+        return Checkpoint(tensors, values)
+
+    def restore(self, saved: Checkpoint) -> None:
+        self.agenda.restore(saved.tensors, saved.values)
+        prefixed = {p: {} for p in ("model.", "adam.")}  # type: dict[str, dict[str, Tensor]]
+        for name, tensor in saved.tensors.items():
+            for prefix, part in prefixed.items():
+                if name.startswith(prefix):
+                    part[name.removeprefix(prefix)] = tensor
+        with torch.no_grad():
+            self.model.load_state_dict(prefixed["model."])
+        if self.adam is not None and prefixed["adam."]:
+            self.adam.state[self.flat.vector] = dict(prefixed["adam."])
+        self.order = saved.tensors["order"]
+        self.generator.set_state(saved.tensors["generator"])
+        torch.set_rng_state(saved.tensors["random"])
+        self.step, self.blow_up = saved.values["step"], saved.values["blow_up"]
+
+    def end(self, outcome: Outcome, status: str, can_go_on: bool = False) -> Solution:
+        if not can_go_on:
+            self.agenda.finish()
+        self.sink.close(self.checkpoint if can_go_on else None)
+        return Solution(outcome, status, self.time, self.value, self.step, self.step)

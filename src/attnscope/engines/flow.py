@@ -1,0 +1,278 @@
+"""Gradient flow, dθ/dt = -∇L(θ), by an adaptive Runge-Kutta method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from attnscope.engines.agenda import Agenda
+from attnscope.engines.observe import Record
+from attnscope.engines.parameters import FlatParameters, Loss, flattened, scalar_loss
+from attnscope.engines.runge_kutta import DormandPrince
+from attnscope.engines.sink import Checkpoint, Memory, Sink
+from attnscope.engines.solution import Outcome, Solution
+from attnscope.engines.stopping import Stop
+from attnscope.errors import AttnscopeError
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The continuous-time limit of full-batch gradient descent, in a few dozen adaptive steps.
+
+    Observables are read off the dense output as the solver goes, so memory does not grow with the
+    number of record points.
+
+    Args:
+        rtol: relative tolerance of every single coordinate, per step.
+        atol: absolute tolerance of every single coordinate, per step.
+        lr: learning rate of the gradient descent that the flow stands for. It only places record
+            points on the common axis, time = lr × step, unless ``correct`` is set.
+        correct: follow gradient descent at the finite learning rate ``lr``, not its limit. By
+            backward error analysis GD with step h follows the flow of the modified loss
+            L + (h/4)‖∇L‖² up to O(h²), that is dθ/dt = -(g + (h/2) H g). The field is computed as
+            -g(θ + (h/2) g(θ)), equal to it up to the O(h²) terms that the modified equation leaves
+            out anyway; it costs two gradients and no second derivative.
+        max_steps: give up after so many attempted steps.
+    """
+
+    rtol: float = 1e-5
+    atol: float = 1e-6
+    lr: float | None = None
+    correct: bool = False
+    max_steps: int = 100_000
+
+    def __post_init__(self) -> None:
+        for name in ("rtol", "atol"):
+            if not getattr(self, name) > 0:
+                raise AttnscopeError(f"{name} = {getattr(self, name)}: expected a number above 0.")
+        if self.lr is not None and not self.lr > 0:
+            raise AttnscopeError(f"lr = {self.lr}: expected a learning rate above 0.")
+        if self.correct and self.lr is None:
+            raise AttnscopeError(
+                "correct = True without lr: expected the learning rate of the gradient descent "
+                "that the flow shall follow."
+            )
+
+    @property
+    def grid(self) -> float | None:
+        """Spacing that record points are put on."""
+        return self.lr
+
+    def run(
+        self,
+        model: nn.Module,
+        loss: Loss,
+        *,
+        time: float,
+        record: Sequence[Record],
+        stop: Sequence[Stop] = (),
+        sink: Sink | None = None,
+        resume: Checkpoint | None = None,
+    ) -> Solution:
+        """Let the parameters flow from time 0 to ``time``.
+
+        Args:
+            model: any module; its trainable parameters move.
+            loss: ``loss(model)`` is the full-batch loss, the same at every call.
+            time: the end, learning rate × number of steps.
+            record: what to read, and when.
+            stop: conditions that end the run earlier.
+            sink: where readings go.
+            resume: where to go on from.
+
+        Returns:
+            How it ended; ``model`` holds the final parameters.
+
+        Raises:
+            AttnscopeError: the loss is not a finite scalar at the start.
+        """
+        if not time > 0:
+            raise AttnscopeError(f"time = {time}: expected an end after time 0.")
+        sink = Memory() if sink is None else sink
+        with flattened(model) as flat:
+            return _Run(self, model, loss, flat, time, record, stop, sink, resume).go()
+
+
+class _Run:
+    """The state of one flow."""
+
+    def __init__(
+        self,
+        engine: Flow,
+        model: nn.Module,
+        loss: Loss,
+        flat: FlatParameters,
+        until: float,
+        record: Sequence[Record],
+        stop: Sequence[Stop],
+        sink: Sink,
+        resume: Checkpoint | None,
+    ) -> None:
+        self.engine, self.model, self.loss, self.flat = engine, model, loss, flat
+        self.until, self.sink = until, sink
+        self.agenda = Agenda(model, record, stop, sink, until=until, grid=engine.grid)
+        self.solver = DormandPrince(flat.vector, self.field)
+        self.time, self.value, self.h, self.last_error = 0.0, math.nan, math.nan, 1.0
+        self.steps = self.evaluations = self.rejected = 0
+        self.resumed = resume is not None
+        if resume is not None:
+            self.restore(resume)
+
+    def field(self, out: Tensor) -> float:
+        """Write the gradient at the current parameters into ``out``; return the loss."""
+        value = scalar_loss(self.loss, self.model)
+        self.flat.gradient(value, out)
+        self.evaluations += 1
+        if self.engine.correct:
+            assert self.engine.lr is not None
+            self.flat.vector.add_(out, alpha=self.engine.lr / 2)
+            self.flat.gradient(scalar_loss(self.loss, self.model), out)
+            self.evaluations += 1
+        return value.item()
+
+    def go(self) -> Solution:
+        sentence = None
+        if not self.resumed:
+            self.value = self.solver.start()
+            if not math.isfinite(self.value):
+                raise AttnscopeError(
+                    f"the loss is {self.value} at time 0: expected a finite number."
+                )
+            self.flat.vector.copy_(self.solver.state)
+            sentence = self.agenda.fire(0.0)
+            if sentence is None and self.value < self.agenda.loss_below:
+                sentence = self.below_sentence(0.0)
+            self.h = self.first_step()
+        while sentence is None and self.time < self.until:
+            if not self.sink.step(self.time, self.value, self.checkpoint):
+                return self.end(Outcome.INTERRUPTED, f"interrupted at time {self.time:g}", True)
+            if self.steps + self.rejected >= self.engine.max_steps:
+                return self.end(
+                    Outcome.EXHAUSTED,
+                    f"gave up at time {self.time:g} after max_steps = {self.engine.max_steps} "
+                    "attempted steps; expected a smooth loss, or a larger rtol",
+                )
+            broken, sentence = self.advance()
+            if broken is not None:
+                return self.end(Outcome.DIVERGED, broken)
+        if sentence is not None:
+            return self.end(Outcome.STOPPED, sentence)
+        return self.end(Outcome.FINISHED, f"finished at time {self.until:g}")
+
+    def advance(self) -> tuple[str | None, str | None]:
+        """Take one adaptive step; return what broke, and what ends the run."""
+        h = min(self.h, self.until - self.time)
+        error, value = self.solver.attempt(h, self.engine.rtol, self.engine.atol)
+        if not (math.isfinite(error) and math.isfinite(value)):
+            self.rejected += 1
+            self.h = h / 4
+            if self.h < 1e-12 * max(self.time, 1.0):
+                return (
+                    f"broke down at time {self.time:g}: the loss was {self.value:.6g} there and "
+                    f"{value} right after; expected finite numbers",
+                    None,
+                )
+            return None, None
+        if error > 1:
+            self.rejected += 1
+            self.h = h * max(0.2, 0.9 * error ** (-1 / 5))
+            return None, None
+        sentence = self.read_out(h, value)
+        self.solver.accept()
+        self.flat.vector.copy_(self.solver.state)
+        self.time = self.until if h == self.until - self.time else self.time + h
+        self.value = value
+        self.steps += 1
+        # A proportional-integral controller (Hairer and Wanner, IV.2) wastes fewer steps than the
+        # plain one when the step size has to shrink and grow again.
+        error = max(error, 1e-10)
+        self.h = h * min(10.0, max(0.2, 0.9 * error ** (-0.7 / 5) * self.last_error ** (0.4 / 5)))
+        self.last_error = error
+        return None, sentence
+
+    def read_out(self, h: float, value: float) -> str | None:
+        """Do what is due within the step just tried, up to where a condition ends the run."""
+        # Rounding may put the last record point a hair behind the end of the last step.
+        last = h == self.until - self.time
+        limit, sentence = self.until * (1 + 1e-9) if last else self.time + h, None
+        if value < self.agenda.loss_below:
+            limit = self.crossing(h)
+            sentence = self.below_sentence(limit)
+        while (due := self.agenda.next_time()) <= limit:
+            self.solver.interpolate(h, min(1.0, (due - self.time) / h))
+            stopped = self.agenda.fire(due)
+            if stopped is not None:
+                return stopped
+        if sentence is not None:
+            self.solver.interpolate(h, (limit - self.time) / h)
+            self.solver.next_state.copy_(self.flat.vector)
+            self.until = limit
+        return sentence
+
+    def crossing(self, h: float) -> float:
+        """Find where in the step just tried the loss falls below the condition's value."""
+        low, high = 0.0, 1.0
+        with torch.no_grad():
+            for _ in range(30):
+                middle = (low + high) / 2
+                self.solver.interpolate(h, middle)
+                if scalar_loss(self.loss, self.model).item() < self.agenda.loss_below:
+                    high = middle
+                else:
+                    low = middle
+        return self.time + high * h
+
+    def below_sentence(self, time: float) -> str:
+        return f"stopped at time {time:g}: the loss fell below {self.agenda.loss_below:g}"
+
+    def first_step(self) -> float:
+        """Choose the first step as Hairer, Nørsett and Wanner do (II.4), in the maximum norm."""
+        solver, engine = self.solver, self.engine
+        scale = solver.state.abs() * engine.rtol + engine.atol
+        size = float((solver.state / scale).abs().max())
+        slope = float((solver.slopes[0] / scale).abs().max())
+        h0 = 1e-6 if size < 1e-5 or slope < 1e-5 else 0.01 * size / slope
+        h0 = min(h0, self.until)
+        solver.evaluate(solver.state - h0 * solver.slopes[0], solver.slopes[1])
+        bend = float(((solver.slopes[1] - solver.slopes[0]) / scale).abs().max()) / h0
+        most = max(slope, bend)
+        h1 = max(1e-6, h0 * 1e-3) if most <= 1e-15 else (0.01 / most) ** (1 / solver.order)
+        return min(100 * h0, h1, self.until)
+
+    def checkpoint(self) -> Checkpoint:
+        tensors, values = self.agenda.state()
+        tensors |= {"state": self.solver.state, "slope": self.solver.slopes[0]}
+        values |= {
+            "time": self.time,
+            "loss": self.value,
+            "h": self.h,
+            "last_error": self.last_error,
+            "steps": self.steps,
+            "evaluations": self.evaluations,
+            "rejected": self.rejected,
+        }
+        return Checkpoint(tensors, values)
+
+    def restore(self, saved: Checkpoint) -> None:
+        values = saved.values
+        self.agenda.restore(saved.tensors, values)
+        self.solver.state.copy_(saved.tensors["state"])
+        self.solver.slopes[0].copy_(saved.tensors["slope"])
+        self.time, self.value = values["time"], values["loss"]
+        self.h, self.last_error = values["h"], values["last_error"]
+        self.steps, self.evaluations = values["steps"], values["evaluations"]
+        self.rejected = values["rejected"]
+
+    def end(self, outcome: Outcome, status: str, can_go_on: bool = False) -> Solution:
+        if outcome is not Outcome.STOPPED:
+            self.flat.vector.copy_(self.solver.state)
+        if not can_go_on:
+            self.agenda.finish()
+        self.sink.close(self.checkpoint if can_go_on else None)
+        return Solution(
+            outcome, status, self.time, self.value, self.steps, self.evaluations, self.rejected
+        )

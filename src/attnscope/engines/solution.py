@@ -1,0 +1,44 @@
+"""What an engine gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Outcome(Enum):
+    """How a run ended."""
+
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    INTERRUPTED = "interrupted"
+    DIVERGED = "diverged"
+    EXHAUSTED = "exhausted"
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The end of a run: the model holds the final parameters, the sink holds the readings.
+
+    Args:
+        outcome: how it ended.
+        status: the same as a sentence.
+        time: where it ended.
+        loss: training loss there.
+        steps: gradient-descent steps, or accepted adaptive steps.
+        evaluations: gradients computed.
+        rejected: adaptive steps that were tried and thrown away.
+    """
+
+    outcome: Outcome
+    status: str
+    time: float
+    loss: float
+    steps: int
+    evaluations: int
+    rejected: int = 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run broke down, as opposed to ending as it should or being interrupted."""
+        return self.outcome in (Outcome.DIVERGED, Outcome.EXHAUSTED)
