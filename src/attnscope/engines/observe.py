@@ -126,8 +126,8 @@ def parameters(model: nn.Module, at: Schedule, dim: str = "snapshot") -> Record:
 def check_records(records: Sequence[Record]) -> None:
     """Refuse two records along one dimension, and two observables of one name."""
     dims = [record.dim for record in records]
-    names = [(record.group, o.name) for record in records for o in record.observables]
+    names = [f"{record.group}/{o.name}" for record in records for o in record.observables]
     for kind, items in (("dimension", dims), ("observable", names)):
-        twice = {str(item) for item in items if items.count(item) > 1}
+        twice = {item for item in items if items.count(item) > 1}
         if twice:
             raise AttnscopeError(f"{kind} {', '.join(sorted(twice))}: expected only one of a name.")

@@ -38,10 +38,10 @@ class DormandPrince:
         # One row per stage, and one for the gradient at the end of the step, which is the first
         # stage of the next ("first same as last").
         self.slopes = vector.new_zeros(self.stages + 1, vector.numel())
-        kind = {"dtype": vector.dtype}
-        self._a = [torch.tensor(RK45.A[i, :i], **kind) for i in range(self.stages)]
-        self._b = torch.tensor(RK45.B, **kind)
-        self._e = torch.tensor(RK45.E, **kind)
+        kind = vector.dtype
+        self._a = [torch.tensor(RK45.A[i, :i], dtype=kind) for i in range(self.stages)]
+        self._b = torch.tensor(RK45.B, dtype=kind)
+        self._e = torch.tensor(RK45.E, dtype=kind)
         self._p = torch.tensor(RK45.P, dtype=torch.float64)
 
     def start(self) -> float:

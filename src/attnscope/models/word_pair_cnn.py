@@ -52,7 +52,7 @@ class WordPairAttention(nn.Module):
         first, second = self.value_conv.weight.unbind(dim=2)
         left, right = pairs.unbind(dim=1)
         out = self.embedding[left] @ first.T + self.embedding[right] @ second.T
-        return (out + self.value_conv.bias) * self.query.norm()
+        return (out + _bias(self.value_conv)) * self.query.norm()
 
     def pair_scores(self, pairs: Tensor) -> Tensor:
         """Return the scores of pairs of words; ``pairs`` has shape ``(pair, 2)``."""

@@ -1,4 +1,4 @@
-"""The classification task of Lu 2021, section 3: one word tells the topic, the others say nothing."""
+"""The task of Lu 2021, section 3: one word tells the topic, the others say nothing."""
 
 from __future__ import annotations
 

@@ -1,0 +1,13 @@
+"""Published statements, decided by numbers, each beside a control that must fail."""
+
+from attnscope.claims.claim import (
+    Claim,
+    Criterion,
+    Finding,
+    above,
+    below,
+    examine,
+    within,
+)
+
+__all__ = ["Claim", "Criterion", "Finding", "above", "below", "examine", "within"]

@@ -1,0 +1,105 @@
+"""A figure as data: what is drawn, before any library draws it.
+
+Studies return these values; :mod:`attnscope.report` draws each of them twice, interactively with
+Bokeh and for print with Matplotlib, and tests look at the numbers themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+Scale = Literal["linear", "log"]
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A curve. ``theory`` curves are drawn dashed, dark and on top of everything else."""
+
+    x: np.ndarray
+    y: np.ndarray
+    label: str = ""
+    color: int = 0
+    theory: bool = False
+    thin: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """The area between two curves, such as a confidence interval."""
+
+    x: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    label: str = ""
+    color: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Bars between edges, with an interval around each height if ``low`` and ``high`` are given."""
+
+    edges: np.ndarray
+    heights: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    label: str = ""
+    color: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Dots:
+    """Points, with a vertical interval at each if ``low`` and ``high`` are given."""
+
+    x: np.ndarray
+    y: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    label: str = ""
+    color: int = 0
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A straight line across the panel at ``at``."""
+
+    at: float
+    label: str = ""
+    vertical: bool = False
+
+
+Mark = Line | Band | Histogram | Dots | Rule
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One pair of axes. Labels name the quantity and its unit."""
+
+    title: str
+    xlabel: str
+    ylabel: str
+    marks: tuple[Mark, ...]
+    xscale: Scale = "linear"
+    yscale: Scale = "linear"
+    xticks: tuple[tuple[float, str], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """Panels side by side, with a caption that can stand alone.
+
+    Args:
+        name: file name without ending, such as ``"fig2-sen"``.
+        title: a short heading.
+        caption: what is drawn, from which runs, and what one should see.
+        panels: read row by row.
+        columns: panels in a row.
+    """
+
+    name: str
+    title: str
+    caption: str
+    panels: tuple[Panel, ...]
+    columns: int = 3
