@@ -113,6 +113,10 @@ class BagAttention(nn.Module):
         """Return v_w in the paper's sense, ‖q‖ν_w when there is a query; ``(word, dim)``."""
         return self.embedding * self.score_source.scale()
 
+    def embeddings_of(self, words: slice | Tensor) -> Tensor:
+        """Return v_w of some words only, shape ``(word, dim)``."""
+        return self.embedding[words] * self.score_source.scale()
+
     def attention(self, bags: Bags) -> Tensor:
         """Return the attention weights, shape ``(sentence, position)``."""
         return bag_softmax(self.scores(), bags)

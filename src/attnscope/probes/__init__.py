@@ -1,0 +1,6 @@
+"""Pure functions of arrays; they serve laboratory runs and watched models alike."""
+
+from attnscope.probes.intervals import histogram_interval, mean_interval
+from attnscope.probes.sen import rank_correlation, relative_deviation
+
+__all__ = ["histogram_interval", "mean_interval", "rank_correlation", "relative_deviation"]

@@ -1,0 +1,22 @@
+"""Score and embedding norm: how far a measured pair is from a predicted curve."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def relative_deviation(measured: np.ndarray, predicted: np.ndarray, above: float) -> np.ndarray:
+    """Return |measured - predicted| / measured where ``measured`` exceeds ``above``, else NaN."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        deviation = np.abs(measured - predicted) / measured
+    return np.where(measured > above, deviation, np.nan)
+
+
+def rank_correlation(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
+    """Return Spearman's correlation along an axis: 1 if y grows whenever x does."""
+    a = np.argsort(np.argsort(x, axis=axis), axis=axis).astype(float)
+    b = np.argsort(np.argsort(y, axis=axis), axis=axis).astype(float)
+    a -= a.mean(axis=axis, keepdims=True)
+    b -= b.mean(axis=axis, keepdims=True)
+    norm = np.sqrt((a**2).sum(axis=axis) * (b**2).sum(axis=axis))
+    return np.asarray((a * b).sum(axis=axis) / norm)

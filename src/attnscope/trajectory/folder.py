@@ -1,0 +1,128 @@
+"""A run's folder on disk: what lies where, and what it says about itself.
+
+    RUN/
+      run.json             study, spec, seeds, versions, status: the manifest
+      trajectory.zarr/     groups observables, params, data, theory (Zarr v3)
+      runs/0007.json       how far run 7 is, and how it ended
+      checkpoints/0007.safetensors   where run 7 can go on from
+      report.html, figures/, tables/, findings.json
+
+Every file appears whole or not at all: it is written beside its place and then moved there.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attnscope.errors import AttnscopeError, DiskFullError
+
+FORMAT = 1
+"""Version of this layout. A reader refuses a run with a larger one."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Paths inside a run's folder."""
+
+    path: Path
+
+    @property
+    def manifest_path(self) -> Path:
+        """The manifest; a folder is a run if and only if it is there."""
+        return self.path / "run.json"
+
+    @property
+    def store(self) -> Path:
+        """The Zarr store."""
+        return self.path / "trajectory.zarr"
+
+    @property
+    def findings_path(self) -> Path:
+        """What the claims came to."""
+        return self.path / "findings.json"
+
+    @property
+    def report_path(self) -> Path:
+        """The report."""
+        return self.path / "report.html"
+
+    def state_path(self, run: int) -> Path:
+        """How far a run is."""
+        return self.path / "runs" / f"{run:04d}.json"
+
+    def checkpoint_path(self, run: int) -> Path:
+        """Where a run can go on from."""
+        return self.path / "checkpoints" / f"{run:04d}.safetensors"
+
+    def manifest(self) -> dict[str, Any]:
+        """Read the manifest.
+
+        Raises:
+            AttnscopeError: there is none, it cannot be read, or a newer version wrote it.
+        """
+        try:
+            manifest: dict[str, Any] = json.loads(self.manifest_path.read_text())
+            version = manifest["format"]
+        except (FileNotFoundError, NotADirectoryError):
+            what = "no such folder" if not self.path.exists() else "there is no run.json in it"
+            raise AttnscopeError(
+                f"'{self.path}' is not a run: {what}. Expected a folder that `attnscope run` wrote."
+            ) from None
+        except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError):
+            raise AttnscopeError(
+                f"'{self.manifest_path}' is not a manifest of a run: expected JSON with a format "
+                "number, as `attnscope run` writes it."
+            ) from None
+        if version > FORMAT:
+            raise AttnscopeError(
+                f"'{self.path}' was written by attnscope {manifest.get('attnscope', '?')} in "
+                f"format {version}; this version reads up to format {FORMAT}. Expected a run of "
+                "this version or an older one: upgrade attnscope to read it."
+            )
+        return manifest
+
+    def state(self, run: int) -> dict[str, Any]:
+        """Read how far a run is; empty if it has not begun."""
+        try:
+            state: dict[str, Any] = json.loads(self.state_path(run).read_text())
+            return state
+        except FileNotFoundError:
+            return {}
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON atomically."""
+    write_bytes(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file atomically."""
+    with disk_full_as_sentence(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            temporary.write_bytes(data)
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def disk_full_as_sentence(path: Path) -> Iterator[None]:
+    """Turn "no space left on device" into a sentence that says what is kept."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise DiskFullError(
+            f"the disk is full: '{path}' could not be written. What was written before is whole "
+            "and readable. Expected free space: make some, then run again with --resume."
+        ) from error

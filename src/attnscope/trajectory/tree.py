@@ -1,0 +1,116 @@
+"""Trajectories as labelled arrays: an ``xarray.DataTree`` of named groups and dimensions.
+
+Groups are ``observables`` (what was read), ``params`` (snapshots that were asked for), ``data``
+(ground truth), ``theory`` (what should have been read) and ``stats`` (what the engine says of
+itself). The dimension ``run`` carries the coordinates ``case`` and ``seed``; record dimensions such
+as ``step`` carry ``time`` = learning rate × steps.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from attnscope.engines.sink import Memory
+from attnscope.engines.solution import Solution
+from attnscope.trajectory.folder import RunFolder
+
+STATS = ("time", "loss", "steps", "evaluations", "rejected", "seconds")
+
+
+def open_run(path: str | Path) -> xr.DataTree:
+    """Read a run, finished or not, into memory.
+
+    Points that were not reached are NaN. ``tree.attrs`` hold the study's name, its spec, versions,
+    and the status as a sentence.
+
+    Args:
+        path: the run's folder.
+
+    Raises:
+        AttnscopeError: the folder is not a run, or a newer version wrote it.
+    """
+    folder = RunFolder(Path(path))
+    manifest = folder.manifest()
+    tree = xr.open_datatree(str(folder.store), engine="zarr", consolidated=False).load()
+    tree.close()
+    states = [folder.state(run) for run in range(len(manifest["runs"]))]
+    cases = [run["case"] for run in manifest["runs"]]
+    seeds = [run["seed"] for run in manifest["runs"]]
+    groups = {
+        name: _with_runs(node.to_dataset(), cases, seeds, manifest.get("lr"))
+        for name, node in tree.children.items()
+    }
+    groups["stats"] = _stats(states, cases, seeds)
+    attrs = {
+        "study": manifest["study"],
+        "spec": json.dumps(manifest["spec"]),
+        "attnscope": manifest["attnscope"],
+        "versions": json.dumps(manifest.get("versions", {})),
+        "command": manifest.get("command", ""),
+        "created": manifest.get("created", ""),
+        "status": run_status(manifest, states),
+        "path": str(folder.path),
+    }
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attrs), **groups})
+
+
+def run_status(manifest: dict[str, Any], states: list[dict[str, Any]]) -> str:
+    """Say in a sentence how far the runs of a folder are."""
+    total = len(manifest["runs"])
+    outcomes = [state.get("outcome", "not begun") for state in states]
+    done = sum(outcome in ("finished", "stopped") for outcome in outcomes)
+    if done == total:
+        return f"finished: all {total} runs are complete"
+    parts = [f"{done} of {total} runs are complete"]
+    for index, (run, state) in enumerate(zip(manifest["runs"], states, strict=True)):
+        if outcomes[index] in ("diverged", "exhausted"):
+            parts.append(f"{run['case']}, seed {run['seed']}: {state.get('status', '')}")
+    return "; ".join(parts)
+
+
+def memory_tree(memory: Memory, solution: Solution, lr: float | None = None) -> xr.DataTree:
+    """Turn what an engine recorded in memory into a tree with a single run."""
+    groups: dict[str, dict[str, xr.DataArray]] = {}
+    for record, times, arrays in zip(memory.records, memory.times, memory.arrays, strict=True):
+        suffix = "" if record.dim == "step" else f"_{record.dim}"
+        for observable in record.observables:
+            groups.setdefault(record.group, {})[observable.name] = xr.DataArray(
+                arrays[observable.name][None],
+                dims=("run", record.dim, *observable.dims),
+                coords={f"time{suffix}": (record.dim, times)},
+                attrs={"unit": observable.unit, "meaning": observable.meaning},
+            )
+    trees = {
+        name: _with_runs(xr.Dataset(variables), ["run"], [0], lr)
+        for name, variables in groups.items()
+    }
+    state = {name: getattr(solution, name) for name in STATS if name != "seconds"}
+    trees["stats"] = _stats([{**state, "outcome": solution.outcome.value}], ["run"], [0])
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs={"status": solution.status}), **trees})
+
+
+def _with_runs(
+    data: xr.Dataset, cases: list[str], seeds: list[int], lr: float | None
+) -> xr.Dataset:
+    for name in [name for name in data.data_vars if str(name).startswith("time")]:
+        data = data.set_coords(name)
+    if lr is not None:
+        for name in [str(name) for name in data.coords if str(name).startswith("time")]:
+            epoch = (data[name] / lr).round()
+            data = data.assign_coords({name.replace("time", "epoch"): epoch.drop_vars(name)})
+    if "run" in data.dims:
+        data = data.assign_coords(case=("run", cases), seed=("run", seeds))
+    return data
+
+
+def _stats(states: list[dict[str, Any]], cases: list[str], seeds: list[int]) -> xr.Dataset:
+    variables: dict[str, tuple[str, list[Any]]] = {
+        name: ("run", [state.get(name, math.nan) for state in states]) for name in STATS
+    }
+    variables["outcome"] = ("run", [state.get("outcome", "not begun") for state in states])
+    return xr.Dataset(variables, coords={"case": ("run", cases), "seed": ("run", seeds)})
