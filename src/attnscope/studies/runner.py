@@ -143,11 +143,11 @@ def _check_same(folder: RunFolder, study: Study) -> None:
 
 def _prepare(folder: RunFolder, study: Study, command: str) -> None:
     """Make the run's folder beside its place and then move it there, so that it is whole or not."""
-    if folder.path.exists() and not folder.manifest_path.exists():
-        if not folder.path.is_dir() or any(folder.path.iterdir()):
-            raise AttnscopeError(
-                f"'{folder.path}' exists and is not a run: expected an empty or a new folder."
-            )
+    foreign = folder.path.exists() and not folder.manifest_path.exists()
+    if foreign and (not folder.path.is_dir() or any(folder.path.iterdir())):
+        raise AttnscopeError(
+            f"'{folder.path}' exists and is not a run: expected an empty or a new folder."
+        )
     new = RunFolder(folder.path.with_name(f".{folder.path.name}.{os.getpid()}"))
     try:
         with disk_full_as_sentence(folder.path):

@@ -126,8 +126,8 @@ def over_time(study: Sen, tree: xr.DataTree) -> Figure:
         "over-time",
         "The same runs over training time",
         f"Mean over topic words and {study.seeds} seeds with 95 % bands. Dashed: Lemma 2 "
-        "integrated on its own (left), the closed solution for a fixed orthonormal U from the data alone "
-        "(middle), and its late law (right).",
+        "integrated on its own (left), the closed solution for a fixed orthonormal U from the "
+        "data alone (middle), and its late law (right).",
         (
             Panel("score", "epoch", "mean topic score", tuple(score_marks)),
             Panel("embedding norm", "epoch", "mean topic norm", tuple(norm_marks)),

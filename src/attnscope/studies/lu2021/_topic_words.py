@@ -10,7 +10,9 @@ import xarray as xr
 from torch import Tensor, nn
 
 from attnscope.engines import Given, Linear, Observable, Record
+from attnscope.engines.observe import Schedule
 from attnscope.models import BagAttention, classifier
+from attnscope.models.bag_attention import Freeze
 from attnscope.models.classifiers import Kind
 from attnscope.models.objective import BagObjective
 from attnscope.studies.base import Problem, Study
@@ -58,7 +60,7 @@ class TopicWordsStudy(Study):
             test=self.test,
         )
 
-    def model(self, kind: Kind, seed: int) -> BagAttention:
+    def model(self, kind: Kind, seed: int, freeze: Freeze = "nothing") -> BagAttention:
         """Return Attn-``kind`` at its initial state; one seed gives all kinds one embedding."""
         generator = torch.Generator().manual_seed(seed)
         embedding_source = torch.Generator().manual_seed(seed + 1_000_003)
@@ -68,6 +70,7 @@ class TopicWordsStudy(Study):
             self.dim,
             reader,
             std=self.variance**0.5,
+            freeze=freeze,
             generator=embedding_source,
         )
 
@@ -80,6 +83,10 @@ class TopicWordsStudy(Study):
                 "topic_of_word": ("word", topic[: self.task().topic_words]),
             }
         )
+
+    def curve_schedule(self) -> Schedule:
+        """Return when curves are read."""
+        return Linear(self.points)
 
     def problem(self, model: BagAttention, data: TopicWordsData) -> Problem:
         """Return the run of a model on a sample, with the usual readings."""
@@ -116,7 +123,7 @@ class TopicWordsStudy(Study):
             ),
         )
         return [
-            Record(curves, Linear(self.points)),
+            Record(curves, self.curve_schedule()),
             Record(sentence_readings(data), Linear(min(41, self.points)), dim="probe"),
             Record(ends, Given((self.time,)), dim="snapshot"),
         ]

@@ -1,0 +1,88 @@
+"""The command line: it parses, calls, prints."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from attnscope import __version__
+from attnscope.errors import AttnscopeError, nearest
+
+VERBS = {
+    "list": "the studies there are",
+    "run": "run a study: attnscope run lu2021.sen",
+    "claims": "the claims ledger over the runs there are",
+    "show": "what a run is, and what came of it",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code: 0, or 2 with a sentence on standard error."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(words)
+    except AttnscopeError as error:
+        print(f"attnscope: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader of a pipe has gone, as in `attnscope list | head -1`.
+        sys.stderr.close()
+        return 0
+
+
+def _dispatch(words: list[str]) -> int:
+    verb = words[0] if words else "--help"
+    if verb in ("-h", "--help"):
+        print(_help())
+        return 0
+    if verb == "--version":
+        print(f"attnscope {__version__}")
+        return 0
+    if verb not in VERBS:
+        raise AttnscopeError(
+            f"there is no command '{verb}'.{nearest(verb, VERBS)} "
+            f"Expected one of: {', '.join(VERBS)}."
+        )
+    rest = words[1:]
+    if verb == "run":
+        from attnscope.cli.run import run
+
+        return run(rest)
+    if verb == "list":
+        from attnscope.cli.listing import listing
+
+        _parser("list").parse_args(rest)
+        return listing()
+    if verb == "claims":
+        from attnscope.cli.ledger import ledger
+
+        parser = _parser("claims")
+        parser.add_argument("paper", nargs="?", default="", help="only claims of this paper")
+        parser.add_argument("--runs", default="runs", help="folder of runs (default: runs)")
+        options = parser.parse_args(rest)
+        return ledger(options.paper, options.runs)
+    from attnscope.cli.show import show
+
+    parser = _parser("show")
+    parser.add_argument("run", help="the run's folder")
+    return show(parser.parse_args(rest).run)
+
+
+def _parser(verb: str) -> argparse.ArgumentParser:
+    return argparse.ArgumentParser(prog=f"attnscope {verb}", description=VERBS[verb])
+
+
+def _help() -> str:
+    lines = [f"  {verb:8} {text}" for verb, text in VERBS.items()]
+    return "\n".join(
+        [
+            "usage: attnscope COMMAND ...",
+            "",
+            "A laboratory for how attention learns: trajectories, theory laid over them, verdicts.",
+            "",
+            *lines,
+            "",
+            "attnscope COMMAND --help says more; attnscope run STUDY --help lists every field.",
+        ]
+    )

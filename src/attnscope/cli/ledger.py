@@ -1,0 +1,46 @@
+"""``attnscope claims [PAPER]``: every claim that a run there is decides."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rich.console import Console
+
+from attnscope.claims import Finding
+from attnscope.errors import AttnscopeError, nearest
+from attnscope.report.terminal import claims_table
+from attnscope.studies import names
+from attnscope.trajectory.folder import RunFolder
+
+
+def ledger(paper: str, runs: str) -> int:
+    """Print the findings of all runs below a folder, study by study."""
+    papers = sorted({name.split(".")[0] for name in names()})
+    if paper and paper not in papers:
+        raise AttnscopeError(
+            f"there are no studies of '{paper}'.{nearest(paper, papers)} "
+            f"Expected one of: {', '.join(papers)}."
+        )
+    console = Console()
+    found = sorted(Path(runs).glob("*/findings.json"))
+    shown: list[Finding] = []
+    for path in found:
+        folder = RunFolder(path.parent)
+        manifest = folder.manifest()
+        if not manifest["study"].startswith(f"{paper}." if paper else ""):
+            continue
+        findings = [Finding(**entry) for entry in json.loads(path.read_text())]
+        console.rule(f"{manifest['study']}  ({folder.path}, {manifest['status']})")
+        console.print(claims_table(findings))
+        shown += findings
+    if not shown:
+        console.print(
+            f"no run below '{runs}' has decided a claim yet: try `attnscope run lu2021.sen`",
+            soft_wrap=True,
+        )
+        return 0
+    passing = [finding.key for finding in shown if not finding.control_fails]
+    holds = sum(finding.verdict == "holds" for finding in shown)
+    console.rule(f"{holds} of {len(shown)} claims hold; {len(passing)} controls pass")
+    return 0

@@ -1,0 +1,117 @@
+"""``attnscope run STUDY``: every field of the study's spec is a flag."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from pathlib import Path
+from typing import Any
+
+from attnscope.errors import AttnscopeError, nearest
+from attnscope.studies import load, names
+
+COMMON = ("scale", "out", "workers", "resume", "report")
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How to run, as opposed to what."""
+
+    scale: str = "paper"
+    """paper: the paper's own values; quick: for a coffee break."""
+    out: Path | None = None
+    """The run's folder; runs/STUDY-HASH unless given."""
+    workers: int | None = None
+    """Processes side by side; one per core unless given."""
+    resume: bool = False
+    """Go on with the run in the folder."""
+    report: bool = True
+    """Write the HTML report and the figures."""
+
+
+def run(words: list[str]) -> int:
+    """Run a study, print the claims table, and say where the report lies."""
+    if not words or words[0] in ("-h", "--help"):
+        print(
+            "usage: attnscope run STUDY [--scale quick|paper] [--seeds N] [--engine flow|descent]"
+        )
+        print("                           [--out DIR] [--resume] [--FIELD VALUE ...]")
+        print(f"\nstudies: {', '.join(names())}")
+        print("attnscope run STUDY --help lists every field with the paper's value.")
+        return 0
+    name, flags = words[0], words[1:]
+    study_class = load(name)
+    options, study = parse(study_class, flags)
+
+    from rich.console import Console
+
+    from attnscope.cli.progress import progress
+    from attnscope.report.terminal import claims_table
+    from attnscope.studies.reporting import report
+    from attnscope.studies.runner import findings
+    from attnscope.studies.runner import run as run_study
+
+    with progress(study) as listener:
+        tree = run_study(
+            study,
+            options.out,
+            workers=options.workers,
+            resume=options.resume,
+            listener=listener,
+            command=shlex.join(["attnscope", "run", *words]),
+        )
+    console = Console()
+    console.print(claims_table(findings(tree)))
+    if options.report:
+        path = report(tree)
+        console.print(f"report: {path}", soft_wrap=True, highlight=False)
+    else:
+        console.print(f"run: {tree.attrs['path']}", soft_wrap=True, highlight=False)
+    return 0
+
+
+def parse(study_class: type[Any], flags: list[str]) -> tuple[Options, Any]:
+    """Turn flags into options and a spec.
+
+    Raises:
+        AttnscopeError: a flag is unknown or its value is of the wrong kind.
+    """
+    import tyro
+
+    fields = [field.name for field in dataclasses.fields(study_class)]
+    known = [f"--{name.replace('_', '-')}" for name in (*COMMON, *fields)]
+    known += [f"--no-{name[2:]}" for name in known] + ["--help"]
+    for word in flags:
+        flag = word.split("=", 1)[0].replace("_", "-")
+        if word.startswith("--") and flag not in known:
+            raise AttnscopeError(
+                f"{study_class.name()} has no field '{word}'.{nearest(flag, known)} Expected one "
+                f"of the fields that `attnscope run {study_class.name()} --help` lists."
+            )
+    default = study_class.at(_scale(flags))
+    command = dataclasses.make_dataclass(
+        "Command",
+        [
+            ("options", tyro.conf.OmitArgPrefixes[Options]),  # type: ignore[type-arg, misc]
+            ("study", tyro.conf.OmitArgPrefixes[study_class]),  # type: ignore[valid-type]
+        ],
+    )
+    # tyro quotes a value of the wrong kind, says which kind was expected, and exits with code 2.
+    parsed = tyro.cli(
+        command,
+        prog=f"attnscope run {study_class.name()}",
+        description=(study_class.__doc__ or "").split("\n")[0],
+        default=command(Options(), default),
+        args=flags,
+    )
+    return parsed.options, parsed.study  # type: ignore[attr-defined]
+
+
+def _scale(flags: list[str]) -> str:
+    for index, word in enumerate(flags):
+        if word == "--scale" and index + 1 < len(flags):
+            return flags[index + 1]
+        if word.startswith("--scale="):
+            return word.split("=", 1)[1]
+    return "paper"
+

@@ -1,0 +1,64 @@
+"""From a trajectory to its report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from attnscope.claims import Finding
+from attnscope.errors import AttnscopeError
+from attnscope.report import Page, publish
+from attnscope.studies import of_tree, summary
+from attnscope.studies.runner import command_line, findings, python_lines
+from attnscope.trajectory import RunFolder, write_json
+
+
+def page_of(tree: xr.DataTree, found: list[Finding] | None = None) -> Page:
+    """Return everything that a run's report shows."""
+    study = of_tree(tree)
+    found = findings(tree) if found is None else found
+    stats = tree["stats"].to_dataset()
+    name = study.name()
+    about = summary(name) if ":" not in name else (type(study).__doc__ or "").split("\n")[0]
+    engine = "gradient flow" if study.engine == "flow" else "gradient descent"
+    return Page(
+        title=name,
+        summary=f"{about} {len(study.runs())} runs ({len(study.cases())} cases, "
+        f"{study.seeds} seeds) of {study.epochs:,} epochs by {engine}. {study.citation}",
+        status=tree.attrs["status"],
+        findings=found,
+        figures=study.figures(tree),
+        tables=study.tables(tree),
+        spec=study.to_json(),
+        command=command_line(study),
+        python=python_lines(study),
+        provenance={
+            "attnscope": tree.attrs["attnscope"],
+            **json.loads(tree.attrs["versions"]),
+            "created": tree.attrs["created"],
+            "seeds": study.seeds,
+            "seconds of computation": round(float(np.nansum(stats["seconds"])), 2),
+            "gradients computed": int(np.nansum(stats["evaluations"])),
+        },
+    )
+
+
+def report(tree: xr.DataTree, out: str | Path | None = None) -> Path:
+    """Write the report of a run: HTML, figures as PNG, SVG and PDF, tables as CSV.
+
+    Args:
+        tree: the trajectory.
+        out: the folder to write to; the run's own unless given.
+
+    Returns:
+        The path of ``report.html``.
+    """
+    if out is None and not tree.attrs.get("path"):
+        raise AttnscopeError("this trajectory has no folder: expected out=FOLDER to write to.")
+    folder = RunFolder(Path(out if out is not None else tree.attrs["path"]))
+    found = findings(tree)
+    write_json(folder.findings_path, [finding.to_json() for finding in found])
+    return publish(folder.path, page_of(tree, found))
