@@ -40,6 +40,7 @@ class Agenda:
         self.loss_below = max(
             (stop.value for stop in stops if isinstance(stop, LossBelow)), default=-math.inf
         )
+        self._due = self._find_due()
         sink.open(self.model, self.records, self.times)
 
     def _look_time(self, index: int) -> float:
@@ -48,6 +49,9 @@ class Agenda:
 
     def next_time(self) -> float:
         """Return the time of the next event, infinity if there is none before the end."""
+        return self._due
+
+    def _find_due(self) -> float:
         due = [
             times[cursor]
             for times, cursor in zip(self.times, self.cursors, strict=True)
@@ -63,7 +67,7 @@ class Agenda:
             for index, record in enumerate(self.records):
                 cursor = self.cursors[index]
                 if cursor < len(self.times[index]) and self.times[index][cursor] <= time:
-                    values = [observable.read(self.model) for observable in record.observables]
+                    values = [item.read(self.model).detach() for item in record.observables]
                     self.sink.put(index, cursor, values)
                     self.cursors[index] += 1
         sentence = None
@@ -71,6 +75,7 @@ class Agenda:
             if self._look_time(index) <= time:
                 sentence = stop.look(time, self.model) or sentence
                 self.looks[index] += 1
+        self._due = self._find_due()
         return sentence
 
     def finish(self) -> None:
@@ -82,7 +87,7 @@ class Agenda:
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return what :meth:`restore` needs: tensors and JSON values."""
         tensors = {
-            f"patience.{index}.{name}": value
+            f"patience.{index}.{name}": value.contiguous()
             for index, stop in enumerate(self.patience)
             for name, value in stop.best_parameters.items()
         }
@@ -101,3 +106,4 @@ class Agenda:
                 for name, value in tensors.items()
                 if name.startswith(prefix)
             }
+        self._due = self._find_due()

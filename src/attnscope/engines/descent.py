@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attnscope.engines.agenda import Agenda
 from attnscope.engines.observe import Record
-from attnscope.engines.parameters import FlatParameters, Loss, flattened, scalar_loss
+from attnscope.engines.parameters import FlatParameters, Loss, flattened
 from attnscope.engines.sink import Checkpoint, Memory, Sink
 from attnscope.engines.solution import Outcome, Solution
 from attnscope.engines.stopping import Stop
@@ -109,19 +109,19 @@ class _Run:
         self.generator = torch.Generator().manual_seed(engine.seed)
         self.order = torch.empty(0, dtype=torch.int64)
         self.blow_up = math.inf
+        self.resumed = resume is not None
         if resume is not None:
             self.restore(resume)
 
     def go(self) -> Solution:
+        if not self.resumed:
+            self.evaluate()
+            self.blow_up = BLOW_UP * max(1.0, abs(self.value))
+            if not math.isfinite(self.value):
+                raise AttnscopeError(
+                    f"the loss is {self.value} at step 0: expected a finite number."
+                )
         while True:
-            value = scalar_loss(self.loss, self.model, *self.batch())
-            self.value = value.item()
-            if self.step == 0:
-                self.blow_up = BLOW_UP * max(1.0, abs(self.value))
-                if not math.isfinite(self.value):
-                    raise AttnscopeError(
-                        f"the loss is {self.value} at step 0: expected a finite number."
-                    )
             if not abs(self.value) < self.blow_up:
                 return self.end(
                     Outcome.DIVERGED,
@@ -135,9 +135,15 @@ class _Run:
                 return self.end(Outcome.FINISHED, f"finished at step {self.step}")
             if not self.sink.step(self.time, self.value, self.checkpoint):
                 return self.end(Outcome.INTERRUPTED, f"interrupted at step {self.step}", True)
-            self.flat.gradient(value, self.gradient)
             self.update()
             self.step += 1
+            self.evaluate()
+
+    def evaluate(self) -> None:
+        """Compute loss and gradient at this step."""
+        self.value = self.flat.value_and_gradient(
+            self.loss, self.model, self.gradient, *self.batch()
+        )
 
     @property
     def time(self) -> float:
@@ -176,12 +182,15 @@ class _Run:
 
     def checkpoint(self) -> Checkpoint:
         tensors, values = self.agenda.state()
-        tensors |= {f"model.{k}": v for k, v in self.model.state_dict().items()}
-        tensors |= {"order": self.order, "generator": self.generator.get_state()}
+        tensors |= {f"model.{k}": v.contiguous() for k, v in self.model.state_dict().items()}
+        # The gradient is kept, not computed again: the batch and the random numbers that it came
+        # from have been drawn by now.
+        tensors |= {"gradient": self.gradient, "order": self.order}
+        tensors |= {"generator": self.generator.get_state()}
         tensors |= {"random": torch.get_rng_state()}
         if self.adam is not None and self.adam.state:
             tensors |= {f"adam.{k}": v for k, v in self.adam.state[self.flat.vector].items()}
-        values |= {"step": self.step, "blow_up": self.blow_up}
+        values |= {"step": self.step, "loss": self.value, "blow_up": self.blow_up}
         return Checkpoint(tensors, values)
 
     def restore(self, saved: Checkpoint) -> None:
@@ -194,11 +203,15 @@ class _Run:
         with torch.no_grad():
             self.model.load_state_dict(prefixed["model."])
         if self.adam is not None and prefixed["adam."]:
-            self.adam.state[self.flat.vector] = dict(prefixed["adam."])
+            # Adam writes into its state; the checkpoint stays as it is.
+            state = {name: tensor.clone() for name, tensor in prefixed["adam."].items()}
+            self.adam.state[self.flat.vector] = state
+        self.gradient.copy_(saved.tensors["gradient"])
         self.order = saved.tensors["order"]
         self.generator.set_state(saved.tensors["generator"])
         torch.set_rng_state(saved.tensors["random"])
-        self.step, self.blow_up = saved.values["step"], saved.values["blow_up"]
+        self.step, self.value = saved.values["step"], saved.values["loss"]
+        self.blow_up = saved.values["blow_up"]
 
     def end(self, outcome: Outcome, status: str, can_go_on: bool = False) -> Solution:
         if not can_go_on:

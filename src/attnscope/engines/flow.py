@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -18,6 +18,11 @@ from attnscope.engines.solution import Outcome, Solution
 from attnscope.engines.stopping import Stop
 from attnscope.errors import AttnscopeError
 
+FIRST_BURST, LAST_BURST = 8, 128
+"""Gradient-descent steps taken at a kink before the next try; doubled while it does not help."""
+SMOOTH_ORDER = 2.5
+"""If halving a step shrinks its error by less than this power of two, the loss is not smooth."""
+
 
 @dataclass(frozen=True)
 class Flow:
@@ -29,8 +34,11 @@ class Flow:
     Args:
         rtol: relative tolerance of every single coordinate, per step.
         atol: absolute tolerance of every single coordinate, per step.
-        lr: learning rate of the gradient descent that the flow stands for. It only places record
-            points on the common axis, time = lr × step, unless ``correct`` is set.
+        lr: learning rate of the gradient descent that the flow stands for. It places record points
+            on the common axis, time = lr × step, and it is the resolution at a kink: where ReLUs
+            switch, the error of a step shrinks with h and not with h⁵, and an adaptive method
+            would creep. There the flow takes plain gradient-descent steps of size lr, a few at a
+            time, which are cheaper than Runge-Kutta steps of their length.
         correct: follow gradient descent at the finite learning rate ``lr``, not its limit. By
             backward error analysis GD with step h follows the flow of the modified loss
             L + (h/4)‖∇L‖² up to O(h²), that is dθ/dt = -(g + (h/2) H g). The field is computed as
@@ -39,8 +47,8 @@ class Flow:
         max_steps: give up after so many attempted steps.
     """
 
-    rtol: float = 1e-5
-    atol: float = 1e-6
+    rtol: float = 5e-6
+    atol: float = 5e-6
     lr: float | None = None
     correct: bool = False
     max_steps: int = 100_000
@@ -92,6 +100,9 @@ class Flow:
         """
         if not time > 0:
             raise AttnscopeError(f"time = {time}: expected an end after time 0.")
+        if self.lr is not None:
+            # The end lies on the grid of the record points, where gradient descent would end.
+            time = max(1, round(time / self.lr)) * self.lr
         sink = Memory() if sink is None else sink
         with flattened(model) as flat:
             return _Run(self, model, loss, flat, time, record, stop, sink, resume).go()
@@ -116,23 +127,26 @@ class _Run:
         self.until, self.sink = until, sink
         self.agenda = Agenda(model, record, stop, sink, until=until, grid=engine.grid)
         self.solver = DormandPrince(flat.vector, self.field)
-        self.time, self.value, self.h, self.last_error = 0.0, math.nan, math.nan, 1.0
-        self.steps = self.evaluations = self.rejected = 0
+        self.time, self.value, self.h = 0.0, math.nan, math.nan
+        # Length and error of the last accepted step; a length of zero says that there is none.
+        self.last_h, self.last_error = 0.0, 1.0
+        self.steps = self.evaluations = self.rejected = self.plain_steps = 0
+        self.burst = FIRST_BURST
+        self.refused: tuple[float, float] | None = None
         self.resumed = resume is not None
         if resume is not None:
             self.restore(resume)
 
     def field(self, out: Tensor) -> float:
         """Write the gradient at the current parameters into ``out``; return the loss."""
-        value = scalar_loss(self.loss, self.model)
-        self.flat.gradient(value, out)
+        value = self.flat.value_and_gradient(self.loss, self.model, out)
         self.evaluations += 1
         if self.engine.correct:
             assert self.engine.lr is not None
             self.flat.vector.add_(out, alpha=self.engine.lr / 2)
-            self.flat.gradient(scalar_loss(self.loss, self.model), out)
+            self.flat.value_and_gradient(self.loss, self.model, out)
             self.evaluations += 1
-        return value.item()
+        return value
 
     def go(self) -> Solution:
         sentence = None
@@ -146,7 +160,8 @@ class _Run:
             sentence = self.agenda.fire(0.0)
             if sentence is None and self.value < self.agenda.loss_below:
                 sentence = self.below_sentence(0.0)
-            self.h = self.first_step()
+            if sentence is None:
+                self.h = self.first_step()
         while sentence is None and self.time < self.until:
             if not self.sink.step(self.time, self.value, self.checkpoint):
                 return self.end(Outcome.INTERRUPTED, f"interrupted at time {self.time:g}", True)
@@ -180,46 +195,115 @@ class _Run:
         if error > 1:
             self.rejected += 1
             self.h = h * max(0.2, 0.9 * error ** (-1 / 5))
+            if self.at_kink(h, error):
+                return None, self.descend()
+            self.refused = (h, error)
             return None, None
-        sentence = self.read_out(h, value)
+        self.refused = None
+        sentence = self.read_out(h, value, lambda part: self.solver.interpolate(h, part))
+        self.steps += 1
+        if sentence is not None:
+            with torch.no_grad():
+                self.value = scalar_loss(self.loss, self.model).item()
+            return None, sentence
         self.solver.accept()
         self.flat.vector.copy_(self.solver.state)
         self.time = self.until if h == self.until - self.time else self.time + h
         self.value = value
-        self.steps += 1
-        # A proportional-integral controller (Hairer and Wanner, IV.2) wastes fewer steps than the
-        # plain one when the step size has to shrink and grow again.
-        error = max(error, 1e-10)
-        self.h = h * min(10.0, max(0.2, 0.9 * error ** (-0.7 / 5) * self.last_error ** (0.4 / 5)))
-        self.last_error = error
+        self.h = h * self.growth(h, max(error, 1e-10))
+        self.last_h, self.last_error = h, max(error, 1e-10)
+        if self.engine.lr is not None and h >= self.solver.stages * self.engine.lr:
+            self.burst = FIRST_BURST
         return None, sentence
 
-    def read_out(self, h: float, value: float) -> str | None:
-        """Do what is due within the step just tried, up to where a condition ends the run."""
+    def growth(self, h: float, error: float) -> float:
+        """Return the ratio of the next step to the one just accepted.
+
+        The elementary controller, or Gustafsson's predictive one if that is more careful (Hairer
+        and Wanner, IV.8): training leaves a plateau at an exponential rate, and the error of a step
+        can be seen coming from the last two.
+        """
+        ratio = 0.85 * error ** (-1 / 5)
+        if self.last_h > 0:
+            ratio *= min(1.0, h / self.last_h * (max(self.last_error, 1e-2) / error) ** (1 / 5))
+        return min(10.0, max(0.2, ratio))
+
+    def at_kink(self, h: float, error: float) -> bool:
+        """Tell a kink from a steep place, by how the error of two refused steps shrank.
+
+        Only steps shorter than the gradient-descent steps that they cost are worth giving up.
+        """
+        lr = self.engine.lr
+        if lr is None or self.refused is None or h > self.solver.stages * lr:
+            return False
+        longer, larger = self.refused
+        return math.log(larger / error) < SMOOTH_ORDER * math.log(longer / h)
+
+    def descend(self) -> str | None:
+        """Take some plain gradient-descent steps; return what ends the run."""
+        solver, lr, sentence = self.solver, self.engine.lr, None
+        assert lr is not None
+        for _ in range(self.burst):
+            if self.engine.correct:
+                self.flat.vector.copy_(solver.state)
+                self.evaluations += 1
+                self.flat.value_and_gradient(self.loss, self.model, solver.slopes[0])
+            h = min(lr, self.until - self.time)
+            torch.add(solver.state, solver.slopes[0], alpha=-h, out=solver.next_state)
+            value = solver.evaluate(solver.next_state, solver.slopes[-1])
+            sentence = self.read_out(
+                h,
+                value,
+                lambda part: torch.lerp(
+                    solver.state, solver.next_state, part, out=self.flat.vector
+                ),
+            )
+            self.plain_steps += 1
+            if sentence is not None:
+                with torch.no_grad():
+                    self.value = scalar_loss(self.loss, self.model).item()
+                return sentence
+            solver.accept()
+            self.time = self.until if h == self.until - self.time else self.time + h
+            self.value = value
+            if self.time >= self.until:
+                break
+        self.flat.vector.copy_(solver.state)
+        self.burst = min(2 * self.burst, LAST_BURST)
+        self.h, self.last_h, self.refused = solver.stages * lr, 0.0, None
+        return None
+
+    def read_out(
+        self, h: float, value: float, interpolate: Callable[[float], object]
+    ) -> str | None:
+        """Do what is due within the step just tried, up to where a condition ends the run.
+
+        If one does, the model is left there.
+        """
         # Rounding may put the last record point a hair behind the end of the last step.
         last = h == self.until - self.time
         limit, sentence = self.until * (1 + 1e-9) if last else self.time + h, None
         if value < self.agenda.loss_below:
-            limit = self.crossing(h)
+            limit = self.crossing(h, interpolate)
             sentence = self.below_sentence(limit)
         while (due := self.agenda.next_time()) <= limit:
-            self.solver.interpolate(h, min(1.0, (due - self.time) / h))
+            interpolate(min(1.0, (due - self.time) / h))
             stopped = self.agenda.fire(due)
             if stopped is not None:
+                self.time = due
                 return stopped
         if sentence is not None:
-            self.solver.interpolate(h, (limit - self.time) / h)
-            self.solver.next_state.copy_(self.flat.vector)
-            self.until = limit
+            interpolate((limit - self.time) / h)
+            self.time = limit
         return sentence
 
-    def crossing(self, h: float) -> float:
+    def crossing(self, h: float, interpolate: Callable[[float], object]) -> float:
         """Find where in the step just tried the loss falls below the condition's value."""
         low, high = 0.0, 1.0
         with torch.no_grad():
             for _ in range(30):
                 middle = (low + high) / 2
-                self.solver.interpolate(h, middle)
+                interpolate(middle)
                 if scalar_loss(self.loss, self.model).item() < self.agenda.loss_below:
                     high = middle
                 else:
@@ -250,10 +334,14 @@ class _Run:
             "time": self.time,
             "loss": self.value,
             "h": self.h,
+            "last_h": self.last_h,
             "last_error": self.last_error,
             "steps": self.steps,
             "evaluations": self.evaluations,
             "rejected": self.rejected,
+            "plain_steps": self.plain_steps,
+            "burst": self.burst,
+            "refused": self.refused,
         }
         return Checkpoint(tensors, values)
 
@@ -263,9 +351,11 @@ class _Run:
         self.solver.state.copy_(saved.tensors["state"])
         self.solver.slopes[0].copy_(saved.tensors["slope"])
         self.time, self.value = values["time"], values["loss"]
-        self.h, self.last_error = values["h"], values["last_error"]
+        self.h, self.last_h, self.last_error = values["h"], values["last_h"], values["last_error"]
         self.steps, self.evaluations = values["steps"], values["evaluations"]
-        self.rejected = values["rejected"]
+        self.rejected, self.plain_steps = values["rejected"], values["plain_steps"]
+        self.burst, refused = values["burst"], values["refused"]
+        self.refused = None if refused is None else (refused[0], refused[1])
 
     def end(self, outcome: Outcome, status: str, can_go_on: bool = False) -> Solution:
         if outcome is not Outcome.STOPPED:
@@ -274,5 +364,12 @@ class _Run:
             self.agenda.finish()
         self.sink.close(self.checkpoint if can_go_on else None)
         return Solution(
-            outcome, status, self.time, self.value, self.steps, self.evaluations, self.rejected
+            outcome,
+            status,
+            self.time,
+            self.value,
+            self.steps,
+            self.evaluations,
+            self.rejected,
+            self.plain_steps,
         )

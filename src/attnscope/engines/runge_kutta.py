@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from scipy.integrate import RK45
 from torch import Tensor
@@ -38,11 +39,11 @@ class DormandPrince:
         # One row per stage, and one for the gradient at the end of the step, which is the first
         # stage of the next ("first same as last").
         self.slopes = vector.new_zeros(self.stages + 1, vector.numel())
+        self._scale, self._error = torch.empty_like(vector), torch.empty_like(vector)
         kind = vector.dtype
         self._a = [torch.tensor(RK45.A[i, :i], dtype=kind) for i in range(self.stages)]
         self._b = torch.tensor(RK45.B, dtype=kind)
         self._e = torch.tensor(RK45.E, dtype=kind)
-        self._p = torch.tensor(RK45.P, dtype=torch.float64)
 
     def start(self) -> float:
         """Evaluate the first slope; return the loss at the start."""
@@ -61,9 +62,12 @@ class DormandPrince:
         torch.addmv(self.state, self.slopes[:-1].T, self._b * -h, out=self.next_state)
         self.vector.copy_(self.next_state)
         loss = self.field(self.slopes[-1])
-        scale = torch.maximum(self.state.abs(), self.next_state.abs()).mul_(rtol).add_(atol)
-        error = torch.mv(self.slopes.T, self._e * h).div_(scale)
-        return float(torch.linalg.vector_norm(error, torch.inf)), loss
+        scale, error = torch.abs(self.state, out=self._scale), self._error
+        torch.maximum(scale, torch.abs(self.next_state, out=error), out=scale)
+        scale.mul_(rtol).add_(atol)
+        # The largest and the smallest coordinate: a norm of infinite order, and NaN if one is.
+        low, high = torch.aminmax(torch.mv(self.slopes.T, self._e * h, out=error).div_(scale))
+        return max(-low.item(), high.item()), loss
 
     def accept(self) -> None:
         """Move to the end of the step just tried."""
@@ -75,6 +79,5 @@ class DormandPrince:
 
         The interpolant is of order 4 and needs no further evaluation.
         """
-        powers = fraction ** torch.arange(1, 5, dtype=torch.float64)
-        weights = (self._p @ powers).mul_(-h).to(self.vector.dtype)
-        torch.addmv(self.state, self.slopes.T, weights, out=self.vector)
+        weights = torch.from_numpy(RK45.P @ (-h * fraction ** np.arange(1, 5)))
+        torch.addmv(self.state, self.slopes.T, weights.to(self.vector.dtype), out=self.vector)

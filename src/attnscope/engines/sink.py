@@ -50,12 +50,13 @@ class Memory:
         self.arrays = [{} for _ in records]
 
     def put(self, record: int, point: int, values: Sequence[Tensor]) -> None:
-        """Store one point; points never reached stay NaN."""
+        """Store one point; points never reached stay NaN, so counts and flags become floats."""
         arrays = self.arrays[record]
         for observable, value in zip(self.records[record].observables, values, strict=True):
             if observable.name not in arrays:
                 shape = (len(self.times[record]), *value.shape)
-                arrays[observable.name] = np.full(shape, np.nan, dtype=value.numpy().dtype)
+                dtype = np.result_type(value.numpy().dtype, np.float16)
+                arrays[observable.name] = np.full(shape, np.nan, dtype=dtype)
             arrays[observable.name][point] = value.numpy()
 
     def step(self, time: float, loss: float, checkpoint: Callable[[], Checkpoint]) -> bool:

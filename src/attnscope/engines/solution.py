@@ -28,6 +28,7 @@ class Solution:
         steps: gradient-descent steps, or accepted adaptive steps.
         evaluations: gradients computed.
         rejected: adaptive steps that were tried and thrown away.
+        plain_steps: gradient-descent steps that a flow took at kinks of the loss.
     """
 
     outcome: Outcome
@@ -37,6 +38,7 @@ class Solution:
     steps: int
     evaluations: int
     rejected: int = 0
+    plain_steps: int = 0
 
     @property
     def failed(self) -> bool:

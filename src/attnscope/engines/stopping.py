@@ -51,6 +51,9 @@ class Patience:
 
     def look(self, time: float, model: nn.Module) -> str | None:
         """Measure; return the sentence that ends the run, or ``None`` to go on."""
+        if time == 0:
+            # A run begins: what an earlier one left here is not its best.
+            self.best, self.best_time, self.best_parameters = math.inf, 0.0, {}
         with torch.no_grad():
             value = float(self.measure(model))
         if value < self.best:

@@ -133,6 +133,6 @@ class _Project(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         values, weight = ctx.saved_tensors
-        grad_values = grad @ weight.T if ctx.needs_input_grad[0] else None
+        grad_values = (weight @ grad.T).T if ctx.needs_input_grad[0] else None
         grad_weight = (grad.T @ values).T if ctx.needs_input_grad[1] else None
         return grad_values, grad_weight

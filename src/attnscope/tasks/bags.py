@@ -83,4 +83,7 @@ def _csr(rows: Tensor, columns: Tensor, shape: tuple[int, ...], dtype: torch.dty
         # PyTorch says once per process that its CSR tensors are in beta. The tests compare every
         # product with the padded computation, so the announcement would only worry the reader.
         warnings.simplefilter("ignore")
-        return torch.sparse_coo_tensor(torch.stack([rows, columns]), ones, shape).to_sparse_csr()
+        long = torch.sparse_coo_tensor(torch.stack([rows, columns]), ones, shape).to_sparse_csr()
+        # MKL counts in 32 bits; wider indices would be converted at every product.
+        index = (long.crow_indices().int(), long.col_indices().int())
+        return torch.sparse_csr_tensor(*index, long.values(), shape)

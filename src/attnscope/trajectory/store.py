@@ -174,6 +174,7 @@ class ZarrSink:
             steps=solution.steps,
             evaluations=solution.evaluations,
             rejected=solution.rejected,
+            plain_steps=solution.plain_steps,
         )
         if solution.outcome.value != "interrupted":
             self.folder.checkpoint_path(self.run).unlink(missing_ok=True)

@@ -19,7 +19,7 @@ from attnscope.engines.sink import Memory
 from attnscope.engines.solution import Solution
 from attnscope.trajectory.folder import RunFolder
 
-STATS = ("time", "loss", "steps", "evaluations", "rejected", "seconds")
+STATS = ("time", "loss", "steps", "evaluations", "rejected", "plain_steps", "seconds")
 
 
 def open_run(path: str | Path) -> xr.DataTree:

@@ -25,7 +25,7 @@ def claims(study: Sen) -> tuple[Claim, ...]:
     return (
         *(_corollary1(study, case) for case in ("FC", "TC", "TL")),
         *(_theorem1(case) for case in ("FC", "TC", "TL")),
-        _lemma2(),
+        *(_lemma2(case) for case in ("FC", "TC")),
         _scores_apart(study),
         _norms_apart(study),
         _attended(),
@@ -84,38 +84,29 @@ def _theorem1(case: str) -> Claim:
     )
 
 
-def _lemma2() -> Claim:
+def _lemma2(case: str) -> Claim:
     def error(tree: xr.DataTree, stretch: float) -> np.ndarray:
-        worst = []
-        for case in ("FC", "TC", "TL"):
-            score = select(tree, "score", case).isel(run=[0])
-            lemma = select(tree, "score_lemma2", case, "theory").isel(run=[0])
-            if stretch != 1:
-                clock = score["time"].to_numpy()
-                lemma = lemma.copy(
-                    data=np.stack(
-                        [
-                            np.interp(clock * stretch, clock, lemma.to_numpy()[0, :, word])
-                            for word in range(lemma.sizes["word"])
-                        ],
-                        axis=-1,
-                    )[None]
-                )
-            gap = np.abs(score.to_numpy() - lemma.to_numpy()).max()
-            worst.append(float(gap / score.isel(step=-1).mean()))
-        return np.asarray(worst)
+        score = select(tree, "score", case).isel(run=0)
+        lemma = select(tree, "score_lemma2", case, "theory").isel(run=0).to_numpy()
+        clock = score["time"].to_numpy()
+        columns = [np.interp(clock * stretch, clock, column) for column in lemma.T]
+        gap = np.abs(score.to_numpy() - np.stack(columns, axis=-1)).max()
+        return np.asarray([gap / float(score.isel(step=-1).mean())])
 
     return Claim(
-        key="lemma2",
-        sentence="Lemma 2's equations, integrated on their own with all other words at rest, give "
-        "the scores of the topic words at all times.",
+        key=f"lemma2-{case}",
+        sentence=f"Attn-{case}: Lemma 2's equations, integrated on their own with all other words "
+        "at rest, give the scores of the topic words at all times.",
         source="Lemma 2, eqs (7) and (8)",
         paper="stated as an approximation",
         statistic=lambda tree: error(tree, 1.0),
         criterion=below(0.05),
         control_sentence="the same equations with twice the learning rate",
         control=lambda tree: error(tree, 2.0),
-        unit="largest error over the final score; one number per model, seed 0",
+        unit="largest error over the final score, seed 0",
+        reason="the rise of the score is steep, and the trained classifier lets non-topic words "
+        "shift its onset: the same curve, a little earlier or later. Theorem 1, which has no clock, "
+        "is not affected.",
     )
 
 
@@ -125,19 +116,21 @@ def _scores_apart(study: Sen) -> Claim:
     def ratio(tree: xr.DataTree, real: bool) -> np.ndarray:
         values = np.abs(select_models(tree, "score_all"))
         topic = values[:, :words] if real else values[:, words : 2 * words]
-        return np.asarray(topic.mean(axis=1) / values[:, 2 * words :].mean(axis=1))
+        return np.asarray(topic.mean(axis=1) / values[:, 2 * words :].max(axis=1))
 
     return Claim(
         key="assumption1-scores",
-        sentence="The scores of topic words exceed those of non-topic words by two orders of "
+        sentence="The scores of topic words exceed those of all non-topic words by two orders of "
         "magnitude, in all three models.",
         source="Assumption 1, section 5.1, Fig 1",
         paper="two orders of magnitude",
+        # Not the mean over non-topic words: gradients of a softmax sum to zero, so that mean is
+        # (topic words / dictionary) × the topic mean however training goes.
         statistic=lambda tree: ratio(tree, True),
         criterion=above(100),
         control_sentence=f"{words} non-topic words in place of the topic words",
         control=lambda tree: ratio(tree, False),
-        unit="mean |score| of topic over non-topic words",
+        unit="mean |score| of topic words over the largest of a non-topic word",
     )
 
 

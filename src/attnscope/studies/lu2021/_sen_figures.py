@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from attnscope.probes import histogram_interval, mean_interval
-from attnscope.report.figure import Band, Figure, Histogram, Line, Panel
+from attnscope.report.figure import Band, Figure, Histogram, Line, Mark, Panel
 from attnscope.studies.lu2021._topic_words import select
 from attnscope.theory import lu2021
 
@@ -87,7 +87,9 @@ def histograms(study: Sen, tree: xr.DataTree) -> Figure:
 def over_time(study: Sen, tree: xr.DataTree) -> Figure:
     """Draw scores, norms and loss over epochs, with what theory says of each."""
     epochs = tree["observables/epoch"].to_numpy()
-    score_marks, loss_marks = [], []
+    score_marks: list[Mark] = []
+    norm_marks: list[Mark] = []
+    loss_marks: list[Mark] = []
     for i, case in enumerate(MODELS):
         score = select(tree, "score", case).mean("word").to_numpy()
         mean, low, high = mean_interval(score)
@@ -95,10 +97,9 @@ def over_time(study: Sen, tree: xr.DataTree) -> Figure:
             Band(epochs, low, high, color=i),
             Line(epochs, mean, f"Attn-{case}", i),
         ]
-        lemma = select(tree, "score_lemma2", case, "theory").isel(run=0).mean("word")
-        score_marks.append(
-            Line(epochs, lemma.to_numpy(), "Lemma 2 on its own, seed 0", theory=True)
-        )
+        if case != "TL":
+            lemma = select(tree, "score_lemma2", case, "theory").isel(run=0).mean("word")
+            score_marks.append(Line(epochs, lemma.to_numpy(), "Lemma 2, seed 0", theory=True))
         mean, low, high = mean_interval(select(tree, "loss", case).to_numpy())
         loss_marks += [
             Band(epochs, low, high, color=i),
@@ -114,7 +115,6 @@ def over_time(study: Sen, tree: xr.DataTree) -> Figure:
             theory=True,
         )
     )
-    norm_marks = []
     ahead = select(tree, "norm_ahead", "FC", "theory").mean("word").to_numpy()
     for i, case in enumerate(MODELS):
         mean, low, high = mean_interval(select(tree, "norm", case).mean("word").to_numpy())

@@ -1,0 +1,254 @@
+"""A report as one HTML file that needs nothing but a browser.
+
+The file opens from ``file://`` without a network: BokehJS, styles and data are inside it. Whatever
+comes from data or settings is escaped, and a content security policy admits only the page's own
+scripts, by their hashes, and no connection at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bokeh.core.json_encoder import serialize_json
+from bokeh.embed import json_item
+from bokeh.resources import Resources
+
+from attnscope.report.atomic import write_atomically
+from attnscope.report.figure import Figure
+from attnscope.report.interactive import layout
+from attnscope.report.page import Cell, Page, Table
+from attnscope.report.wording import SYMBOLS, control_outcome, interval, measured, summary
+
+if TYPE_CHECKING:
+    from attnscope.claims import Finding
+
+
+def write_report(path: Path, page: Page) -> Path:
+    """Write the report of a run, all at once, and return its path.
+
+    Links to PNG, SVG, PDF and CSV files are relative (``figures/<name>.png``,
+    ``tables/<name>.csv``); :func:`attnscope.report.publish` puts the files there.
+    """
+    return write_atomically(Path(path), _document(page).encode())
+
+
+def _document(page: Page) -> str:
+    bokeh = "\n".join(Resources(mode="inline", components=["bokeh"], log_level="warn").js_raw)
+    scripts = [bokeh, _resource("report.js")]
+    policy = (
+        f"default-src 'none'; script-src {' '.join(map(_source_hash, scripts))}; "
+        "style-src 'unsafe-inline'; img-src 'self' file: data: blob:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    sections = [(name, anchor, body) for name, anchor, write in _SECTIONS if (body := write(page))]
+    links = "".join(f'<li><a href="#{anchor}">{name}</a></li>' for name, anchor, _ in sections)
+    bodies = "\n".join(
+        f'<section aria-labelledby="{anchor}"><h2 id="{anchor}">{name}</h2>\n{body}\n</section>'
+        for name, anchor, body in sections
+    )
+    score = f'<p class="score">{escape(summary(page.findings))}.</p>' if page.findings else ""
+    tags = "\n".join(f"<script>{script}</script>" for script in scripts)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>{escape(page.title)}</title>
+<style>
+{_resource("report.css")}</style>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<header>
+<h1>{escape(page.title)}</h1>
+<p>{escape(page.summary)}</p>
+{score}
+<p class="soft small">{escape(page.status)}</p>
+<nav aria-label="Sections"><ul>{links}</ul></nav>
+</header>
+<main id="content">
+{bodies}
+</main>
+<footer>Made with attnscope. This page is complete in itself and loads nothing.</footer>
+{tags}
+</body>
+</html>
+"""
+
+
+def _claims(page: Page) -> str:
+    if not page.findings:
+        return ""
+    rows = "\n".join(_finding(finding) for finding in page.findings)
+    heads = ("Verdict", "Claim", "Paper", "Ours", "Criterion", "Control")
+    # Roles are said aloud since the narrow layout turns rows into cards.
+    head = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in heads)
+    return (
+        '<div class="card claims scroll"><table role="table">'
+        f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>\n'
+        f'<tbody role="rowgroup">{rows}</tbody></table></div>'
+    )
+
+
+def _finding(finding: Finding) -> str:
+    verdict = escape(finding.verdict)
+    unit = escape(finding.unit)
+    reason = (
+        f'<p class="reason {verdict} small"><strong>Why:</strong> {escape(finding.reason)}</p>'
+        if finding.reason
+        else ""
+    )
+    control = "must" if finding.control_fails else "alarm"
+    cells = (
+        ("", f'<span class="badge {verdict}">{SYMBOLS[finding.verdict]} {verdict}</span>'),
+        (
+            "",
+            f"<p>{escape(finding.sentence)}</p>"
+            f'<p class="soft small">{escape(finding.source)}</p>{reason}',
+        ),
+        ("Paper", escape(finding.paper)),
+        (
+            "Ours",
+            f'<p class="value">{escape(measured(finding.ours, finding.unit))}</p>'
+            f'<p class="soft small">{escape(interval(finding))}</p>',
+        ),
+        ("Criterion", f"{escape(finding.criterion)} {unit}".strip()),
+        (
+            "Control",
+            f"<p>{escape(finding.control_sentence)}</p>"
+            f'<p><span class="value">{escape(measured(finding.control, finding.unit))}</span>: '
+            f'<span class="{control}">{escape(control_outcome(finding))}</span></p>',
+        ),
+    )
+    tags = "".join(
+        f'<td role="cell"{f" data-label={label!r}" if label else ""}>{body}</td>'
+        for label, body in cells
+    )
+    return f'<tr role="row" id="claim-{escape(finding.key)}">{tags}</tr>'
+
+
+def _figures(page: Page) -> str:
+    return "\n".join(_figure(figure) for figure in page.figures)
+
+
+def _figure(figure: Figure) -> str:
+    name = escape(figure.name)
+    files = "".join(
+        f'<a href="figures/{name}.{ending}">{ending.upper()}</a>'
+        for ending in ("png", "svg", "pdf", "csv")
+    )
+    return f"""<figure class="card" id="figure-{name}">
+<h3>{escape(figure.title)}</h3>
+<div class="plot" id="plot-{name}"><noscript><img src="figures/{name}.png" \
+alt="{escape(figure.title)}"></noscript></div>
+<script type="application/json" data-plot="plot-{name}">{_plot_data(figure)}</script>
+<figcaption>{escape(figure.caption)}</figcaption>
+<div class="files small">{files}</div>
+</figure>"""
+
+
+def _plot_data(figure: Figure) -> str:
+    """Return the Bokeh document as JSON in which no tag can begin or end."""
+    text = serialize_json(json_item(layout(figure)))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _tables(page: Page) -> str:
+    return "\n".join(_table(table) for table in page.tables)
+
+
+def _table(table: Table) -> str:
+    numeric = [
+        bool(table.rows) and all(_is_number(row[index]) for row in table.rows)
+        for index in range(len(table.columns))
+    ]
+    mark = ["" if not right else ' class="number"' for right in numeric]
+    head = "".join(
+        f'<th scope="col"{kind}>{escape(name)}</th>'
+        for name, kind in zip(table.columns, mark, strict=True)
+    )
+    body = "\n".join(
+        "<tr>"
+        + "".join(
+            f"<td{kind}>{escape(_cell(cell))}</td>" for cell, kind in zip(row, mark, strict=True)
+        )
+        + "</tr>"
+        for row in table.rows
+    )
+    name = escape(table.name)
+    return f"""<div class="card" id="table-{name}">
+<h3>{escape(table.title)}</h3>
+<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}"><table>
+<thead><tr>{head}</tr></thead>
+<tbody>{body}</tbody></table></div>
+<div class="files small"><a href="tables/{name}.csv">CSV</a></div>
+</div>"""
+
+
+def _reproduce(page: Page) -> str:
+    parts = []
+    if page.command:
+        parts.append(f"<h3>On the command line</h3>{_copyable('command', page.command)}")
+    if page.python:
+        parts.append(f"<h3>In Python</h3>{_copyable('python', page.python)}")
+    if page.spec:
+        text = escape(json.dumps(page.spec, indent=2, ensure_ascii=False))
+        parts.append(
+            f'<details><summary>Settings</summary><pre tabindex="0">{text}</pre></details>'
+        )
+    if page.provenance:
+        rows = "".join(
+            f"<dt>{escape(str(name))}</dt><dd>{escape(_json_text(value))}</dd>"
+            for name, value in page.provenance.items()
+        )
+        parts.append(f"<details><summary>Provenance</summary><dl>{rows}</dl></details>")
+    return f'<div class="card">{"".join(parts)}</div>' if parts else ""
+
+
+_SECTIONS: tuple[tuple[str, str, Callable[[Page], str]], ...] = (
+    ("Claims", "claims", _claims),
+    ("Figures", "figures", _figures),
+    ("Tables", "tables", _tables),
+    ("Make it again", "again", _reproduce),
+)
+
+
+def _copyable(anchor: str, text: str) -> str:
+    return (
+        f'<div class="copyable"><pre tabindex="0" id="text-{anchor}">{escape(text)}</pre>'
+        f'<button type="button" data-copy="text-{anchor}" hidden>Copy</button></div>'
+    )
+
+
+def _is_number(cell: Cell) -> bool:
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
+
+
+def _cell(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    return f"{cell:.5g}" if isinstance(cell, float) else str(cell)
+
+
+def _json_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _source_hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _resource(name: str) -> str:
+    return files("attnscope.report").joinpath(name).read_text(encoding="utf-8")

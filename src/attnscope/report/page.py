@@ -1,0 +1,86 @@
+"""A report as data: everything that stands on the page, before any of it is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from attnscope.errors import AttnscopeError
+from attnscope.report.figure import Figure
+
+if TYPE_CHECKING:
+    from attnscope.claims import Finding
+
+Cell = str | int | float | bool | None
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows under named columns.
+
+    Args:
+        name: file name without ending.
+        title: a short heading.
+        columns: one heading per column, with its unit.
+        rows: one cell per column.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise AttnscopeError(
+                    f"Table '{self.name}' has a row of {len(row)} cells, {row!r}; "
+                    f"expected {len(self.columns)}, one per column."
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """One report.
+
+    Args:
+        title: the study's name in words.
+        summary: what was done, in a sentence or a short paragraph.
+        status: how the run ended, as a sentence.
+        findings: what the claims came to.
+        figures: drawn in this order.
+        tables: printed in this order.
+        spec: the study's settings, JSON values.
+        command: the command line that made the report.
+        python: Python code that makes the same.
+        provenance: versions, seeds, seconds, date; JSON values.
+    """
+
+    title: str
+    summary: str
+    status: str
+    findings: Sequence[Finding] = ()
+    figures: Sequence[Figure] = ()
+    tables: Sequence[Table] = ()
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    command: str = ""
+    python: str = ""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_names("figure", [figure.name for figure in self.figures])
+        _check_names("table", [table.name for table in self.tables])
+
+
+def _check_names(what: str, names: list[str]) -> None:
+    """Names become file names and link targets, so they must be plain and unique."""
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
+            raise AttnscopeError(
+                f"The {what} name {name!r} is not a file name; "
+                "expected letters, digits, '-' and '_'."
+            )
+        if [other.lower() for other in names].count(name.lower()) > 1:
+            raise AttnscopeError(f"Two {what}s are named '{name}'; expected each name once.")

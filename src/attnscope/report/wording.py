@@ -1,0 +1,80 @@
+"""The words in which findings are told, the same in the terminal and on the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from attnscope.claims import Finding
+
+SYMBOLS = {"holds": "✓", "fails": "✗", "undecided": "?"}
+
+
+def number(value: float) -> str:
+    """Write a number with four significant digits.
+
+    >>> number(0.0058312), number(float("nan")), number(-12)
+    ('0.005831', 'n/a', '-12')
+    """
+    return "n/a" if math.isnan(value) else f"{value:.4g}"
+
+
+def measured(value: float, unit: str) -> str:
+    """Write a number with its unit.
+
+    >>> measured(0.58, "%")
+    '0.58 %'
+    """
+    return f"{number(value)} {unit}".rstrip() if not math.isnan(value) else "n/a"
+
+
+def span(low: float, high: float) -> str:
+    """Write an interval, or nothing if it has no ends.
+
+    >>> span(0.5, 0.75)
+    '0.5 to 0.75'
+    """
+    return "" if math.isnan(low) or math.isnan(high) else f"{number(low)} to {number(high)}"
+
+
+def interval(finding: Finding) -> str:
+    """Say what our interval is: its ends, its kind and the number of seeds."""
+    ends = span(finding.low, finding.high)
+    kind = finding.interval if ends else "no interval"
+    return f"{ends} ({kind}, n = {finding.seeds})".lstrip()
+
+
+def control_outcome(finding: Finding) -> str:
+    """Say whether the control failed, loudly if it did not."""
+    if finding.control_fails:
+        return "fails, as it must"
+    if math.isnan(finding.control):
+        return "CONTROL HAS NO VALUE: this claim proves nothing"
+    return "CONTROL PASSES: this claim proves nothing"
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """Count the verdicts in one line.
+
+    A claim whose control did not fail counts by its verdict and is named after it.
+    """
+    if not findings:
+        return "No claims were examined"
+    counts = {
+        verdict: sum(finding.verdict == verdict for finding in findings) for verdict in SYMBOLS
+    }
+    total = len(findings)
+    parts = [
+        f"{counts['holds']} of {total} {'claim holds' if total == 1 else 'claims hold'}",
+        f"{counts['fails']} {'fails' if counts['fails'] == 1 else 'fail'}",
+        f"{counts['undecided']} undecided",
+    ]
+    told = [parts[0]] + [
+        part for part, key in zip(parts[1:], ("fails", "undecided"), strict=True) if counts[key]
+    ]
+    blunt = sum(not finding.control_fails for finding in findings)
+    if blunt:
+        told.append(f"{blunt} {'control does' if blunt == 1 else 'controls do'} not fail")
+    return ", ".join(told)

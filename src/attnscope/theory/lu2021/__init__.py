@@ -1,0 +1,34 @@
+"""Lu, Mao, Nayak, *On the Dynamics of Training Attention Models* (ICLR 2021).
+
+Every function is a pure function of arrays and of the task's sentences.
+"""
+
+from attnscope.theory.lu2021.assumption1 import Movement, movement
+from attnscope.theory.lu2021.corollary1 import norm_from_score, score_from_norm
+from attnscope.theory.lu2021.fixed_linear import fixed_linear_loss, fixed_linear_norm, late_loss
+from attnscope.theory.lu2021.lemma2 import TopicWordFlow, lemma2_flow, reduced_flow
+from attnscope.theory.lu2021.psi import PsiAverages, PsiSets, effective_m, psi_averages
+from attnscope.theory.lu2021.theorem1 import identity_residual, predicted_norm
+from attnscope.theory.lu2021.theorem2 import topic_attention, weight_from_norm, weight_from_score
+
+__all__ = [
+    "Movement",
+    "PsiAverages",
+    "PsiSets",
+    "TopicWordFlow",
+    "effective_m",
+    "fixed_linear_loss",
+    "fixed_linear_norm",
+    "identity_residual",
+    "late_loss",
+    "lemma2_flow",
+    "movement",
+    "norm_from_score",
+    "predicted_norm",
+    "psi_averages",
+    "reduced_flow",
+    "score_from_norm",
+    "topic_attention",
+    "weight_from_norm",
+    "weight_from_score",
+]

@@ -1,0 +1,46 @@
+"""One thread, double precision on request, and a task small enough for exact oracles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from hypothesis import HealthCheck, settings
+
+from attnscope.tasks import TopicWords, TopicWordsData
+
+torch.set_num_threads(1)
+
+settings.register_profile(
+    "attnscope",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    max_examples=15,
+    # The fixtures used here only set the default dtype, which no example changes.
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("attnscope")
+
+
+@pytest.fixture
+def float64() -> Iterator[None]:
+    """Make new tensors double precision while the test runs."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+@pytest.fixture
+def generator() -> torch.Generator:
+    """Return a seeded source of random numbers."""
+    return torch.Generator().manual_seed(7)
+
+
+@pytest.fixture
+def tiny() -> TopicWordsData:
+    """Return a topic-word task of 15 words and 20 training sentences."""
+    task = TopicWords(topics=3, words_per_topic=1, m=4, dictionary=12, train=20, test=6)
+    return task.sample(3)

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attnscope.claims import Finding
+from attnscope.report.figure import Band, Dots, Figure, Histogram, Line, Panel, Rule
+
+
+@pytest.fixture
+def every_mark() -> Figure:
+    """Two panels, linear and log, with every kind of mark, and labels shared between them."""
+    x = np.linspace(1.0, 5.0, 9)
+    marks = (
+        Line(x, x**2, "theory", theory=True),
+        Line(x, x**2 + 0.1, "ours", color=1),
+        Band(x, x**2 - 0.5, x**2 + 0.5, "ours", color=1),
+        Line(x, x + 1, "word a", thin=True),
+        Line(x, x + 2, "word b", color=2, thin=True),
+        Histogram(np.arange(1.0, 5.0), np.array([3.0, 1.0, 2.0]), label="bars", color=3),
+        Dots(x, x, x - 0.2, x + 0.2, "dots", color=4),
+        Rule(4.0, "limit"),
+        Rule(2.0, "start", vertical=True),
+    )
+    bars = Histogram(
+        np.array([1.0, 2.0, 4.0]),
+        np.array([0.0, 3.0]),
+        np.array([0.0, 2.0]),
+        np.array([0.5, 4.0]),
+        "bars",
+        color=3,
+    )
+    log = Panel("log", "x", "y", (Line(x, x, "ours", color=1), bars), "log", "log")
+    ticks = ((1.0, "one"), (5.0, "five"))
+    linear = Panel("linear", "x (s)", "y (m)", marks, xticks=ticks)
+    return Figure("every-mark", "Every mark", "All kinds.", (linear, log), columns=2)
+
+
+@pytest.fixture
+def awkward() -> Figure:
+    """Nothing, not-a-number, infinity, one point, and what a log axis cannot show."""
+    none, one, gap = np.empty(0), np.array([2.0]), np.array([1.0, np.nan, -3.0, np.inf, 4.0])
+    marks = (
+        Line(none, none, "nothing"),
+        Band(none, none, none, "nothing"),
+        Dots(none, none, none, none, "nothing"),
+        Histogram(none, none, none, none, "nothing"),
+        Histogram(one, none, label="nothing"),
+        Line(one, one, "one", thin=True),
+        Band(one, one, one, "one"),
+        Dots(one, one, one, one, "one"),
+        Line(gap, gap, "gap"),
+        Band(np.arange(5.0), gap - 1, gap, "gap"),
+        Dots(gap, gap, gap - 9, gap, "gap"),
+        Histogram(np.arange(6.0), gap, gap - 9, gap, "gap"),
+        Rule(-1.0, "below"),
+        Rule(np.nan, "nowhere"),
+    )
+    panels = [
+        Panel(f"{xscale} {yscale}", "x", "y", marks, xscale, yscale)
+        for xscale in ("linear", "log")
+        for yscale in ("linear", "log")
+    ]
+    return Figure("awkward", "Awkward", "", (*panels, Panel("", "", "", (), "log", "log")))
+
+
+@pytest.fixture
+def finding() -> Callable[..., Finding]:
+    def make(**changes: Any) -> Finding:
+        fields: dict[str, Any] = {
+            "key": "sen",
+            "sentence": "The norm follows the score.",
+            "source": "Corollary 1",
+            "paper": "coincides",
+            "criterion": "< 0.02",
+            "ours": 0.0058,
+            "low": 0.0051,
+            "high": 0.0066,
+            "seeds": 5,
+            "interval": "range over seeds",
+            "verdict": "holds",
+            "control_sentence": "With m = 5.",
+            "control": 0.31,
+            "control_low": 0.3,
+            "control_high": 0.32,
+            "control_fails": True,
+            "reason": "",
+            "unit": "",
+        }
+        return Finding(**{**fields, **changes})
+
+    return make

@@ -1,0 +1,220 @@
+"""The report in a real browser, from ``file://``."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attnscope.report import Dots, Figure, Line, Page, Panel, publish
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DRIVER = shutil.which("chromedriver")
+
+if CHROMIUM is None or DRIVER is None:
+    pytest.skip("Chromium and chromedriver are not installed.", allow_module_level=True)
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed.")
+
+ARGUMENTS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1280,900",
+)
+EVIL = "</script><script>window.hit = 1</script><img src=x onerror='window.hit = 2'>"
+
+# Finds what Bokeh hides in shadow trees.
+HELPERS = """
+function inside(node, found = []) {
+  for (const child of node.querySelectorAll("*")) {
+    found.push(child);
+    if (child.shadowRoot) inside(child.shadowRoot, found);
+  }
+  return found;
+}
+function plots(view, found = []) {
+  if (view.model.type === "Figure") found.push(view);
+  for (const child of view.child_views ?? []) plots(child, found);
+  return found;
+}
+function roots() { return [...Bokeh.index].filter((view) => view.model.type === "Column"); }
+"""
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in ARGUMENTS:
+        options.add_argument(argument)
+    options.add_argument(f"--user-data-dir={tmp_path / 'profile'}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    driver.set_page_load_timeout(60)
+    driver.set_script_timeout(30)
+    yield driver
+    driver.quit()
+
+
+def open_report(browser: Any, path: Path) -> None:
+    """Open the page and wait until Bokeh has drawn everything."""
+    browser.get(path.as_uri())
+    browser.execute_async_script(
+        HELPERS
+        + """
+        const done = arguments[arguments.length - 1];
+        const wanted = document.querySelectorAll(".plot").length;
+        (function wait() {
+          const views = roots();
+          if (views.length === wanted && views.every((view) => view.has_finished())) done();
+          else setTimeout(wait, 50);
+        })();
+        """
+    )
+
+
+def run(browser: Any, script: str) -> Any:
+    return browser.execute_script(HELPERS + script)
+
+
+def inked_canvases(browser: Any) -> list[int]:
+    """For each figure, how many of its canvases carry a pixel that is neither clear nor white."""
+    return run(
+        browser,
+        """
+        return [...document.querySelectorAll(".plot")].map((plot) =>
+          inside(plot).filter((node) => {
+            if (node.tagName !== "CANVAS" || !node.width || !node.height) return false;
+            const {data} = node.getContext("2d").getImageData(0, 0, node.width, node.height);
+            for (let i = 0; i < data.length; i += 4)
+              if (data[i + 3] > 0 && data[i] + data[i + 1] + data[i + 2] < 700) return true;
+            return false;
+          }).length);
+        """,
+    )
+
+
+def test_report_draws_and_runs_nothing_foreign(
+    browser: Any, finding: Any, every_mark: Figure, awkward: Figure, tmp_path: Path
+) -> None:
+    x = np.array([0.0, 1.0, 2.0])
+    marks = (Dots(x, x, label=EVIL), Line(x, np.full(3, 1.5), "a & b"))
+    evil = Figure("evil", EVIL, EVIL, (Panel(EVIL, EVIL, EVIL, marks),))
+    page = Page(EVIL, EVIL, EVIL, [finding(sentence=EVIL)], (every_mark, awkward, evil))
+    open_report(browser, publish(tmp_path / "out", page))
+
+    assert all(count > 0 for count in inked_canvases(browser))
+    panels = run(browser, "return roots().map((root) => plots(root).length)")
+    assert panels == [2 + 1, 5 + 1, 1 + 1]  # each with its legend
+
+    tooltip = hover_middle_of_last_figure(browser)
+    assert EVIL in tooltip
+    assert run(browser, "return window.hit === undefined")
+    assert run(browser, "return document.querySelector('h1').textContent") == EVIL
+    assert run(browser, "return document.scrollingElement.scrollWidth <= window.innerWidth")
+    loaded = run(browser, "return performance.getEntriesByType('resource').map((e) => e.name)")
+    assert loaded == []
+    messages = browser.get_log("browser")
+    assert [entry for entry in messages if entry["level"] in {"SEVERE", "WARNING"}] == []
+
+
+def hover_middle_of_last_figure(browser: Any) -> str:
+    """Move the mouse onto the point (1, 1), the middle of the panel, and read the tooltip."""
+    x, y = run(
+        browser,
+        """
+        const view = plots(roots().at(-1)).at(-1);
+        view.el.scrollIntoView({block: "center"});
+        const box = view.el.getBoundingClientRect();
+        const frame = view.frame.bbox;
+        return [box.x + frame.hcenter, box.y + frame.vcenter];
+        """,
+    )
+    for step in (30, 0):  # arrive from outside, as a hand does
+        browser.execute_cdp_cmd(
+            "Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x + step, "y": y + step}
+        )
+    return browser.execute_async_script(
+        HELPERS
+        + """
+        const done = arguments[arguments.length - 1];
+        const started = Date.now();
+        (function wait() {
+          const tips = inside(document).filter((n) => n.classList.contains("bk-tooltip-row-value"));
+          if (tips.length || Date.now() - started > 20000)
+            done(tips.map((n) => n.textContent).join(" | "));
+          else setTimeout(wait, 50);
+        })();
+        """
+    )
+
+
+def test_the_legend_hides_a_label_in_all_panels(
+    browser: Any, every_mark: Figure, tmp_path: Path
+) -> None:
+    path = publish(tmp_path / "out", Page("S", "s", "ok", figures=[every_mark]))
+    open_report(browser, path)
+    state = """
+        const count = {shown: 0, hidden: 0};
+        const [, ...panels] = plots(roots()[0]);
+        for (const {model} of panels)
+          for (const renderer of model.renderers)
+            count[renderer.visible ? "shown" : "hidden"] += 1;
+        return [count.shown, count.hidden];
+    """
+    shown, hidden = run(browser, state)
+    assert hidden == 0
+    run(
+        browser,
+        """
+        const entry = inside(document).find(
+          (node) => node.classList.contains("bk-item") && node.textContent === "ours");
+        entry.dispatchEvent(new PointerEvent("pointerdown", {bubbles: true}));
+        """,
+    )
+    assert run(browser, state) == [shown - 3, 3]  # line and band on the left, line on the right
+
+
+def test_the_page_fits_a_phone(
+    browser: Any, finding: Any, every_mark: Figure, tmp_path: Path
+) -> None:
+    page = Page("S", "s", "ok", [finding()] * 2, [every_mark])
+    path = publish(tmp_path / "out", page)
+    metrics = {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    open_report(browser, path)
+    assert run(browser, "return document.scrollingElement.scrollWidth") == 400
+    tops = run(
+        browser,
+        "return plots(roots()[0]).slice(1).map((v) => v.el.getBoundingClientRect().top)",
+    )
+    assert tops[1] > tops[0] + 300  # below each other
+    legend = run(
+        browser,
+        """
+        const [strip] = plots(roots()[0]);
+        const {bottom} = strip.el.getBoundingClientRect();
+        return inside(strip.el.shadowRoot)
+          .filter((node) => node.classList.contains("bk-item"))
+          .map((node) => node.getBoundingClientRect().bottom <= bottom + 1);
+        """,
+    )
+    assert legend == [True] * 8
+    # A finger scrolls past the figures: no tool holds it.
+    assert run(browser, "return matchMedia('(pointer: coarse)').matches")
+    held = run(
+        browser,
+        "return plots(roots()[0]).flatMap((v) => v.model.toolbar.tools)"
+        ".filter((tool) => tool.type === 'PanTool').map((tool) => tool.active)",
+    )
+    assert held == [False, False]
