@@ -32,6 +32,7 @@ class Reference:
         self.tensors = self.trained | {k: t.detach().clone() for k, t in fixed.items()}
 
     def loss(self) -> Tensor:
+        """Compute the mean cross-entropy over all sentences."""
         t = self.tensors
         weights = torch.softmax(t["s"][self.ids], dim=1)
         context = (weights[..., None] * t["v"][self.ids]).sum(dim=1)
@@ -41,6 +42,7 @@ class Reference:
         return F.cross_entropy(logits, self.labels)
 
     def gradient(self) -> tuple[Tensor, ...]:
+        """Differentiate the loss by what is trained."""
         return torch.autograd.grad(self.loss(), list(self.trained.values()))
 
     def step(self, lr: float) -> None:

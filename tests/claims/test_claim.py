@@ -29,7 +29,7 @@ def claim(values: list[float], control: list[float], criterion: Criterion, each:
         control=lambda tree: np.array(control),
         each=each,
         reason="The formula is a limit.",
-        unit="%",
+        measure="%",
     )
 
 
@@ -155,5 +155,5 @@ def test_a_finding_is_json() -> None:
     fields = json.loads(json.dumps(found.to_json()))
     assert fields.keys() == {field.name for field in dataclasses.fields(Finding)}
     assert Finding(**fields) == found
-    assert (fields["key"], fields["paper"], fields["unit"]) == ("norm", "equal", "%")
+    assert (fields["key"], fields["paper"], fields["measure"]) == ("norm", "equal", "%")
     assert fields["criterion"] == "< 2"

@@ -88,7 +88,7 @@ def finding() -> Callable[..., Finding]:
             "control_high": 0.32,
             "control_fails": True,
             "reason": "",
-            "unit": "",
+            "measure": "",
         }
         return Finding(**{**fields, **changes})
 

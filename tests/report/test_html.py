@@ -51,7 +51,7 @@ def evil_report(finding, tmp_path: Path) -> Path:
     marks = (Line(x, x, EVIL), Dots(x, x, label=EVIL + "2"))
     figure = Figure("f", EVIL, EVIL, (Panel(EVIL, EVIL, EVIL, marks, xticks=((0.0, EVIL),)),))
     words = dict.fromkeys(("key", "sentence", "source", "paper", "criterion", "interval"), EVIL)
-    more = dict.fromkeys(("control_sentence", "reason", "unit"), EVIL)
+    more = dict.fromkeys(("control_sentence", "reason", "measure"), EVIL)
     return write_report(
         tmp_path / "report.html",
         Page(

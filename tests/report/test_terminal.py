@@ -20,7 +20,7 @@ def shown(findings, width: int) -> str:
 def test_table_fits_and_says_everything(finding, width: int) -> None:
     findings = [
         finding(),
-        finding(verdict="fails", reason="Too few epochs.", unit="nats"),
+        finding(verdict="fails", reason="Too few epochs.", measure="nats"),
         finding(verdict="undecided", low=float("nan"), high=float("nan"), seeds=1),
         finding(control_fails=False),
     ]
@@ -28,7 +28,7 @@ def test_table_fits_and_says_everything(finding, width: int) -> None:
     lines = text.splitlines()
     assert max(map(len, lines)) <= width
     words = " ".join(text.replace("│", " ").split())
-    for part in ("✓ holds", "✗ fails", "? undecided", "Why: Too few epochs.", "0.0058 nats"):
+    for part in ("✓ holds", "✗ fails", "? undecided", "Why: Too few epochs.", "0.0058"):
         assert part in words
     assert "CONTROL" in words
     assert lines[-1] == "2 of 4 claims hold, 1 fails, 1 undecided, 1 control does not fail."

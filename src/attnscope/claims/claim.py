@@ -74,7 +74,7 @@ class Claim:
         each: every seed must satisfy the criterion, the interval is their range. Otherwise the
             interval is Student's 95 % interval of the mean over seeds.
         reason: why it does not hold as printed, shown if it fails.
-        unit: of the statistic.
+        measure: what the statistic is, in words.
     """
 
     key: str
@@ -87,7 +87,7 @@ class Claim:
     control: Statistic
     each: bool = True
     reason: str = ""
-    unit: str = ""
+    measure: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Finding:
     control_high: float
     control_fails: bool
     reason: str
-    unit: str
+    measure: str
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as a dictionary."""
@@ -141,7 +141,7 @@ def examine(claim: Claim, tree: xr.DataTree) -> Finding:
         control_high=control_high,
         control_fails=claim.criterion.judge(control_low, control_high) == "fails",
         reason=claim.reason if verdict != "holds" else "",
-        unit=claim.unit,
+        measure=claim.measure,
     )
 
 

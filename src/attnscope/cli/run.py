@@ -92,8 +92,8 @@ def parse(study_class: type[Any], flags: list[str]) -> tuple[Options, Any]:
     command = dataclasses.make_dataclass(
         "Command",
         [
-            ("options", tyro.conf.OmitArgPrefixes[Options]),  # type: ignore[type-arg, misc]
-            ("study", tyro.conf.OmitArgPrefixes[study_class]),  # type: ignore[valid-type]
+            ("options", tyro.conf.OmitArgPrefixes[Options]),
+            ("study", tyro.conf.OmitArgPrefixes[study_class]),  # type: ignore[misc, valid-type]
         ],
     )
     # tyro quotes a value of the wrong kind, says which kind was expected, and exits with code 2.
@@ -104,7 +104,7 @@ def parse(study_class: type[Any], flags: list[str]) -> tuple[Options, Any]:
         default=command(Options(), default),
         args=flags,
     )
-    return parsed.options, parsed.study  # type: ignore[attr-defined]
+    return parsed.options, parsed.study
 
 
 def _scale(flags: list[str]) -> str:
@@ -114,4 +114,3 @@ def _scale(flags: list[str]) -> str:
         if word.startswith("--scale="):
             return word.split("=", 1)[1]
     return "paper"
-

@@ -131,7 +131,7 @@ class _Run:
         # Length and error of the last accepted step; a length of zero says that there is none.
         self.last_h, self.last_error = 0.0, 1.0
         self.steps = self.evaluations = self.rejected = self.plain_steps = 0
-        self.burst = FIRST_BURST
+        self.burst = 0
         self.refused: tuple[float, float] | None = None
         self.resumed = resume is not None
         if resume is not None:
@@ -212,8 +212,8 @@ class _Run:
         self.value = value
         self.h = h * self.growth(h, max(error, 1e-10))
         self.last_h, self.last_error = h, max(error, 1e-10)
-        if self.engine.lr is not None and h >= self.solver.stages * self.engine.lr:
-            self.burst = FIRST_BURST
+        if self.engine.lr is not None and h >= 4 * self.solver.stages * self.engine.lr:
+            self.burst = 0
         return None, sentence
 
     def growth(self, h: float, error: float) -> float:
@@ -232,8 +232,12 @@ class _Run:
         """Tell a kink from a steep place, by how the error of two refused steps shrank.
 
         Only steps shorter than the gradient-descent steps that they cost are worth giving up.
+        Kinks come in swarms, one for each sentence: after the first, every refused step counts as
+        one until steps have become long again.
         """
         lr = self.engine.lr
+        if self.burst:
+            return True
         if lr is None or self.refused is None or h > self.solver.stages * lr:
             return False
         longer, larger = self.refused
@@ -243,6 +247,7 @@ class _Run:
         """Take some plain gradient-descent steps; return what ends the run."""
         solver, lr, sentence = self.solver, self.engine.lr, None
         assert lr is not None
+        self.burst = min(max(2 * self.burst, FIRST_BURST), LAST_BURST)
         for _ in range(self.burst):
             if self.engine.correct:
                 self.flat.vector.copy_(solver.state)
@@ -269,7 +274,6 @@ class _Run:
             if self.time >= self.until:
                 break
         self.flat.vector.copy_(solver.state)
-        self.burst = min(2 * self.burst, LAST_BURST)
         self.h, self.last_h, self.refused = solver.stages * lr, 0.0, None
         return None
 

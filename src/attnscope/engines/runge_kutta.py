@@ -79,5 +79,6 @@ class DormandPrince:
 
         The interpolant is of order 4 and needs no further evaluation.
         """
-        weights = torch.from_numpy(RK45.P @ (-h * fraction ** np.arange(1, 5)))
+        powers = np.array([fraction, fraction**2, fraction**3, fraction**4])
+        weights = torch.from_numpy(RK45.P @ (-h * powers))
         torch.addmv(self.state, self.slopes.T, weights.to(self.vector.dtype), out=self.vector)

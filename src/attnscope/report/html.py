@@ -24,7 +24,7 @@ from attnscope.report.atomic import write_atomically
 from attnscope.report.figure import Figure
 from attnscope.report.interactive import layout
 from attnscope.report.page import Cell, Page, Table
-from attnscope.report.wording import SYMBOLS, control_outcome, interval, measured, summary
+from attnscope.report.wording import SYMBOLS, control_outcome, interval, number, summary
 
 if TYPE_CHECKING:
     from attnscope.claims import Finding
@@ -101,7 +101,9 @@ def _claims(page: Page) -> str:
 
 def _finding(finding: Finding) -> str:
     verdict = escape(finding.verdict)
-    unit = escape(finding.unit)
+    measure = (
+        f'<p class="soft small">Measured: {escape(finding.measure)}.</p>' if finding.measure else ""
+    )
     reason = (
         f'<p class="reason {verdict} small"><strong>Why:</strong> {escape(finding.reason)}</p>'
         if finding.reason
@@ -113,19 +115,19 @@ def _finding(finding: Finding) -> str:
         (
             "",
             f"<p>{escape(finding.sentence)}</p>"
-            f'<p class="soft small">{escape(finding.source)}</p>{reason}',
+            f'<p class="soft small">{escape(finding.source)}</p>{measure}{reason}',
         ),
         ("Paper", escape(finding.paper)),
         (
             "Ours",
-            f'<p class="value">{escape(measured(finding.ours, finding.unit))}</p>'
+            f'<p class="value">{escape(number(finding.ours))}</p>'
             f'<p class="soft small">{escape(interval(finding))}</p>',
         ),
-        ("Criterion", f"{escape(finding.criterion)} {unit}".strip()),
+        ("Criterion", escape(finding.criterion)),
         (
             "Control",
             f"<p>{escape(finding.control_sentence)}</p>"
-            f'<p><span class="value">{escape(measured(finding.control, finding.unit))}</span>: '
+            f'<p><span class="value">{escape(number(finding.control))}</span>: '
             f'<span class="{control}">{escape(control_outcome(finding))}</span></p>',
         ),
     )

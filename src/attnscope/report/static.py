@@ -134,6 +134,9 @@ def _draw_panel(axes: Axes, panel: Panel, rules: dict[str, int]) -> None:
     axes.set_xlabel(_plain(panel.xlabel, 46))
     axes.set_ylabel(_plain(panel.ylabel, 38))
     axes.set_xscale(panel.xscale)
+    if panel.xscale == "linear":
+        # A few ticks: numbers such as -0.025 would run into each other.
+        axes.locator_params(axis="x", nbins=5)
     axes.set_yscale(panel.yscale)
     shown = drawable(panel)
     for index, mark in enumerate(shown.marks):

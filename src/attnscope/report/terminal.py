@@ -9,13 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from attnscope.report.wording import (
-    SYMBOLS,
-    control_outcome,
-    interval,
-    measured,
-    summary,
-)
+from attnscope.report.wording import SYMBOLS, control_outcome, number, span, summary
 
 if TYPE_CHECKING:
     from attnscope.claims import Finding
@@ -24,50 +18,31 @@ COLORS = {"holds": "green", "fails": "red", "undecided": "yellow"}
 
 
 def claims_table(findings: Sequence[Finding]) -> RenderableType:
-    """Return the claims as a table that reads well from 80 columns on, and their count."""
-    table = Table(show_lines=True, expand=True, header_style="bold")
-    table.add_column("Verdict", width=11)
-    table.add_column("Claim", ratio=5, overflow="fold")
-    table.add_column("Paper, ours", ratio=4, overflow="fold")
-    table.add_column("Control", ratio=4, overflow="fold")
+    """Return the claims, a few full lines each, and their count."""
+    table = Table.grid(padding=(0, 1, 0, 0), expand=True)
+    table.add_column(width=11)
+    table.add_column(ratio=1, overflow="fold")
     for finding in findings:
-        table.add_row(_verdict(finding), _claim(finding), _values(finding), _control(finding))
+        word = f"{SYMBOLS[finding.verdict]} {finding.verdict}"
+        table.add_row(Text(word, style=f"bold {COLORS[finding.verdict]}"), _told(finding))
     count = Text(summary(findings) + ".", style="bold")
-    return Group(table, count) if findings else count
+    return Group(table, Text(), count) if findings else count
 
 
-def _verdict(finding: Finding) -> Text:
-    word = f"{SYMBOLS[finding.verdict]} {finding.verdict}"
-    return Text(word, style=f"bold {COLORS[finding.verdict]}")
-
-
-def _claim(finding: Finding) -> Text:
+def _told(finding: Finding) -> Text:
     text = Text(_printable(finding.sentence))
-    text.append(f"\n{_printable(finding.source)}", style="dim")
-    if finding.reason:
-        text.append(f"\nWhy: {_printable(finding.reason)}", style=COLORS[finding.verdict])
-    return text
-
-
-def _values(finding: Finding) -> Text:
-    unit = _printable(finding.unit)
-    text = Text.assemble(
-        ("paper ", "dim"),
-        _printable(finding.paper),
-        ("\nours  ", "dim"),
-        (measured(finding.ours, unit), "bold"),
-        (f"\n{interval(finding)}", "dim"),
-        ("\nmust be ", "dim"),
-        _printable(finding.criterion),
-    )
-    return text
-
-
-def _control(finding: Finding) -> Text:
-    text = Text(_printable(finding.control_sentence))
-    text.append(f"\n{measured(finding.control, _printable(finding.unit))}: ")
+    text.append(f"  {_printable(finding.source)}", style="dim")
+    ends = span(finding.low, finding.high)
+    text.append(f"\n{number(finding.ours)}", style="bold")
+    text.append(f" ({ends})" if ends else " (no interval)")
+    text.append(f", must be {_printable(finding.criterion)}")
+    text.append(f"; paper: {_printable(finding.paper)}", style="dim")
+    text.append(f"\ncontrol, {_printable(finding.control_sentence)}: ", style="dim")
+    text.append(f"{number(finding.control)}, ")
     loud = "green" if finding.control_fails else "bold white on red"
     text.append(control_outcome(finding), style=loud)
+    if finding.reason:
+        text.append(f"\nWhy: {_printable(finding.reason)}", style=COLORS[finding.verdict])
     return text
 
 

@@ -21,15 +21,6 @@ def number(value: float) -> str:
     return "n/a" if math.isnan(value) else f"{value:.4g}"
 
 
-def measured(value: float, unit: str) -> str:
-    """Write a number with its unit.
-
-    >>> measured(0.58, "%")
-    '0.58 %'
-    """
-    return f"{number(value)} {unit}".rstrip() if not math.isnan(value) else "n/a"
-
-
 def span(low: float, high: float) -> str:
     """Write an interval, or nothing if it has no ends.
 

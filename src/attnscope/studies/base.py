@@ -93,7 +93,9 @@ class Study:
                     f"{cls.name()} has no field '{name}'.{nearest(name, known)} "
                     f"Expected some of: {', '.join(known)}."
                 )
-        values = {k: tuple(v) if isinstance(v, list) else v for k, v in spec.items()}
+        values: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in spec.items()
+        }
         return cls(**values)
 
     def to_json(self) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def _corollary1(study: Sen, case: str) -> Claim:
         criterion=below(0.02),
         control_sentence=f"the wrong m: {2 * study.m} instead of {study.m}",
         control=deviation(2 * study.m),
-        unit="largest relative deviation while the norm is above 0.3",
+        measure="largest relative deviation while the norm is above 0.3",
     )
 
 
@@ -80,7 +80,7 @@ def _theorem1(case: str) -> Claim:
         criterion=below(0.02),
         control_sentence="without the softmax term: s alone against ½‖v - ⟨v̄⟩‖²",
         control=lambda tree: residual(tree, False),
-        unit="largest gap over the total growth",
+        measure="largest gap over the total growth",
     )
 
 
@@ -103,10 +103,10 @@ def _lemma2(case: str) -> Claim:
         criterion=below(0.05),
         control_sentence="the same equations with twice the learning rate",
         control=lambda tree: error(tree, 2.0),
-        unit="largest error over the final score, seed 0",
+        measure="largest error over the final score, seed 0",
         reason="the rise of the score is steep, and the trained classifier lets non-topic words "
-        "shift its onset: the same curve, a little earlier or later. Theorem 1, which has no clock, "
-        "is not affected.",
+        "shift its onset: the same curve, a little earlier or later. Theorem 1, which has no "
+        "clock, is not affected.",
     )
 
 
@@ -130,7 +130,7 @@ def _scores_apart(study: Sen) -> Claim:
         criterion=above(100),
         control_sentence=f"{words} non-topic words in place of the topic words",
         control=lambda tree: ratio(tree, False),
-        unit="mean |score| of topic words over the largest of a non-topic word",
+        measure="mean |score| of topic words over the largest of a non-topic word",
     )
 
 
@@ -153,7 +153,7 @@ def _norms_apart(study: Sen) -> Claim:
         criterion=below(0.02),
         control_sentence=f"{words} non-topic words in place of the topic words",
         control=lambda tree: share(tree, False),
-        unit="mean growth of non-topic norms over that of topic norms",
+        measure="mean growth of non-topic norms over that of topic norms",
     )
 
 
@@ -168,7 +168,7 @@ def _attended() -> Claim:
         criterion=above(0.999),
         control_sentence="the same model before training",
         control=lambda tree: select(tree, "attended", "FC").isel(probe=0).to_numpy(),
-        unit="share of sentences whose topic word has the largest weight",
+        measure="share of sentences whose topic word has the largest weight",
     )
 
 
@@ -185,7 +185,7 @@ def _loss_vanishes() -> Claim:
         criterion=below(0.05),
         control_sentence="two columns of U are equal: the theorem's condition is broken",
         control=lambda tree: select(tree, "loss", DEPENDENT).isel(step=-1).to_numpy(),
-        unit="nats",
+        measure="nats",
     )
 
 
@@ -217,7 +217,7 @@ def _rate(study: Sen) -> Claim:
         criterion=below(0.1),
         control_sentence=f"the same for {study.topics + 4} topics instead of {study.topics}",
         control=lambda tree: error(tree, study.topics + 4),
-        unit="largest error over the final score",
+        measure="largest error over the final score",
     )
 
 
@@ -231,7 +231,7 @@ def _accuracy(case: str) -> Claim:
         criterion=above(0.999),
         control_sentence="the same model before training",
         control=lambda tree: select(tree, "test_accuracy", case).isel(snapshot=0).to_numpy(),
-        unit="share of test sentences",
+        measure="share of test sentences",
     )
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.probes import histogram_interval, mean_interval
+from attnscope.probes import histogram_interval, mean_interval, relative_deviation
 from attnscope.report.figure import Band, Figure, Histogram, Line, Mark, Panel
+from attnscope.studies.lu2021._sen_claims import GROWN
 from attnscope.studies.lu2021._topic_words import select
 from attnscope.theory import lu2021
 
@@ -25,33 +26,29 @@ def figures(study: Sen, tree: xr.DataTree) -> list[Figure]:
 
 def sen_curves(study: Sen, tree: xr.DataTree) -> Figure:
     """Draw Fig 2: one topic word's norm against its score, all seeds, and Corollary 1."""
-    panels = []
+    curves, gaps = [], []
     reach = max(float(select(tree, "score", case).max()) for case in MODELS)
     grid = np.linspace(0, reach * 1.05, 200)
+    theory = Line(grid, lu2021.norm_from_score(grid, study.m), "Corollary 1", theory=True)
     for case in MODELS:
         score = select(tree, "score", case).isel(word=0).to_numpy()
         norm = select(tree, "norm", case).isel(word=0).to_numpy()
-        seeds = select(tree, "score", case)["seed"].to_numpy()
-        lines = [
-            Line(score[i], norm[i], f"seed {seed}", color=i, thin=True)
-            for i, seed in enumerate(seeds)
-        ]
-        theory = Line(grid, lu2021.norm_from_score(grid, study.m), "Corollary 1", theory=True)
-        panels.append(
-            Panel(
-                f"Attn-{case}",
-                "score of a topic word",
-                "norm of its embedding",
-                (*lines, theory),
-            )
-        )
+        predicted = lu2021.norm_from_score(score, study.m)
+        gap = 100 * relative_deviation(norm, predicted, GROWN) * np.sign(norm - predicted)
+        label, xlabel = [f"seed {i}" for i in range(len(score))], "score of a topic word"
+        lines = [Line(score[i], norm[i], label[i], i) for i in range(len(score))]
+        curves.append(Panel(f"Attn-{case}", xlabel, "norm of its embedding", (*lines, theory)))
+        lines = [Line(score[i], gap[i], label[i], i) for i in range(len(score))]
+        zero = Line(grid[[0, -1]], np.zeros(2), "Corollary 1", theory=True)
+        gaps.append(Panel(f"Attn-{case}, magnified", xlabel, "off Corollary 1 (%)", (*lines, zero)))
     return Figure(
         "fig2-sen",
         "Score and embedding norm grow along one curve",
         f"A topic word's embedding norm against its score over {study.epochs:,} epochs, for three "
         f"classifiers and {study.seeds} seeds, and √(2(s + (exp(s) - 1)/m)) with m = {study.m}, "
-        "which knows nothing of the classifier (Lu 2021, Corollary 1 and Fig 2).",
-        tuple(panels),
+        "which knows nothing of the classifier (Lu 2021, Corollary 1 and Fig 2). Below, the "
+        f"distance to the curve while the norm is above {GROWN}.",
+        (*curves, *gaps),
     )
 
 
@@ -85,59 +82,57 @@ def histograms(study: Sen, tree: xr.DataTree) -> Figure:
 
 
 def over_time(study: Sen, tree: xr.DataTree) -> Figure:
-    """Draw scores, norms and loss over epochs, with what theory says of each."""
+    """Draw score, norm and loss over epochs, with what theory says of each."""
     epochs = tree["observables/epoch"].to_numpy()
-    score_marks: list[Mark] = []
-    norm_marks: list[Mark] = []
-    loss_marks: list[Mark] = []
-    for i, case in enumerate(MODELS):
-        score = select(tree, "score", case).mean("word").to_numpy()
-        mean, low, high = mean_interval(score)
-        score_marks += [
-            Band(epochs, low, high, color=i),
-            Line(epochs, mean, f"Attn-{case}", i),
-        ]
-        if case != "TL":
-            lemma = select(tree, "score_lemma2", case, "theory").isel(run=0).mean("word")
-            score_marks.append(Line(epochs, lemma.to_numpy(), "Lemma 2, seed 0", theory=True))
-        mean, low, high = mean_interval(select(tree, "loss", case).to_numpy())
-        loss_marks += [
-            Band(epochs, low, high, color=i),
-            Line(epochs, mean, f"Attn-{case}", i),
-        ]
-    words = study.task().topic_words
-    late = epochs[1:] * study.lr
-    loss_marks.append(
-        Line(
-            epochs[1:],
-            words * (study.topics - 1) / (study.topics * late),
-            f"late law of Attn-FC, {words * (study.topics - 1) / study.topics:g}/time",
-            theory=True,
-        )
-    )
-    ahead = select(tree, "norm_ahead", "FC", "theory").mean("word").to_numpy()
-    for i, case in enumerate(MODELS):
-        mean, low, high = mean_interval(select(tree, "norm", case).mean("word").to_numpy())
-        norm_marks += [Band(epochs, low, high, color=i), Line(epochs, mean, f"Attn-{case}", i)]
-    norm_marks.append(
-        Line(epochs, ahead.mean(axis=0), "Attn-FC, predicted before training", theory=True)
+    ahead = "Attn-FC, known before training"
+    lemma = select(tree, "score_lemma2", "TC", "theory").isel(run=0).mean("word").to_numpy()
+    norm = select(tree, "norm_ahead", "FC", "theory").mean(("word", "run")).to_numpy()
+    loss = select(tree, "loss_ahead", "FC", "theory").mean("run").to_numpy()
+    score = lu2021.score_from_norm(norm, study.m)
+    panels = (
+        Panel(
+            "score",
+            "epoch",
+            "mean topic score",
+            (
+                *_bands(tree, "score"),
+                Line(epochs, score, ahead, theory=True),
+                Line(epochs, lemma, "Attn-TC, Lemma 2, seed 0", theory=True),
+            ),
+        ),
+        Panel(
+            "embedding norm",
+            "epoch",
+            "mean topic norm",
+            (*_bands(tree, "norm"), Line(epochs, norm, ahead, theory=True)),
+        ),
+        Panel(
+            "training loss",
+            "epoch",
+            "cross-entropy (nats)",
+            (*_bands(tree, "loss", log=True), Line(epochs, loss, ahead, theory=True)),
+            yscale="log",
+        ),
     )
     return Figure(
         "over-time",
         "The same runs over training time",
-        f"Mean over topic words and {study.seeds} seeds with 95 % bands. Dashed: Lemma 2 "
-        "integrated on its own (left), the closed solution for a fixed orthonormal U from the "
-        "data alone (middle), and its late law (right).",
-        (
-            Panel("score", "epoch", "mean topic score", tuple(score_marks)),
-            Panel("embedding norm", "epoch", "mean topic norm", tuple(norm_marks)),
-            Panel(
-                "training loss",
-                "epoch",
-                "cross-entropy (nats)",
-                tuple(loss_marks),
-                xscale="log",
-                yscale="log",
-            ),
-        ),
+        f"Mean over topic words and {study.seeds} seeds with 95 % bands. Dashed: for Attn-FC the "
+        "closed solution from m, J and word counts alone, computed before any training; for "
+        "Attn-TC Lemma 2 integrated on its own from the initial state of seed 0.",
+        panels,
     )
+
+
+def _bands(tree: xr.DataTree, name: str, log: bool = False) -> list[Mark]:
+    """Return mean and band of each model; on a logarithmic axis the mean of the logarithm."""
+    epochs = tree["observables/epoch"].to_numpy()
+    marks: list[Mark] = []
+    for i, case in enumerate(MODELS):
+        data = select(tree, name, case)
+        values = data.mean("word").to_numpy() if "word" in data.dims else data.to_numpy()
+        mean, low, high = mean_interval(np.log(values) if log else values)
+        if log:
+            mean, low, high = np.exp(mean), np.exp(low), np.exp(high)
+        marks += [Band(epochs, low, high, color=i), Line(epochs, mean, f"Attn-{case}", i)]
+    return marks

@@ -59,7 +59,7 @@ def _score_grows_faster() -> Claim:
         criterion=above(1.2),
         control_sentence="the same ratio at the end, long after TC has converged",
         control=lambda tree: ratio(tree, None),
-        unit=f"score of TC over score of EF at epoch {BEFORE}",
+        measure=f"score of TC over score of EF at epoch {BEFORE}",
     )
 
 
@@ -81,7 +81,7 @@ def _norm_grows_faster() -> Claim:
         criterion=above(1.1),
         control_sentence="the same ratio at the end, long after TC has converged",
         control=lambda tree: ratio(tree, None),
-        unit=f"growth of the norm, TC over KF, by epoch {BEFORE}",
+        measure=f"growth of the norm, TC over KF, by epoch {BEFORE}",
     )
 
 
@@ -99,7 +99,7 @@ def _fastest_loss() -> Claim:
         criterion=below(0.5),
         control_sentence="Attn-TC-KF in the place of Attn-TC",
         control=lambda tree: ratio(tree, "TC-KF", ("TC", "TC-EF")),
-        unit=f"loss over the smaller of the two others' at epoch {2 * BEFORE}",
+        measure=f"loss over the smaller of the two others' at epoch {2 * BEFORE}",
     )
 
 
@@ -117,7 +117,7 @@ def _embedding_frozen_surpasses() -> Claim:
         criterion=above(0),
         control_sentence=f"the same lead at epoch {BEFORE}",
         control=lambda tree: lead(tree, BEFORE),
-        unit="score of EF minus score of TC at the end",
+        measure="score of EF minus score of TC at the end",
     )
 
 
@@ -136,7 +136,7 @@ def _diminution_of_score() -> Claim:
         criterion=below(-0.005),
         control_sentence="a positive projection of the same size",
         control=lambda tree: lowest_scores(tree, "TC"),
-        unit="lowest score",
+        measure="lowest score",
     )
 
 
@@ -154,7 +154,7 @@ def _diminution_of_norm() -> Claim:
         criterion=below(-0.002),
         control_sentence="a positive projection of the same size",
         control=lambda tree: shrunk(tree, "TC"),
-        unit="lowest norm minus initial norm",
+        measure="lowest norm minus initial norm",
     )
 
 
@@ -186,7 +186,7 @@ def _turn() -> Claim:
         criterion=within(20, 1000),
         control_sentence="a positive projection: there is nothing to turn",
         control=lambda tree: turning_epochs(tree, ""),
-        unit="epoch from which TC's norm grows faster than KF's",
+        measure="epoch from which TC's norm grows faster than KF's",
     )
 
 
@@ -204,7 +204,7 @@ def _converged() -> Claim:
         criterion=below(0.05),
         control_sentence=f"epoch {BEFORE}",
         control=lambda tree: worst(tree, BEFORE),
-        unit="largest training loss of the three (nats)",
+        measure="largest training loss of the three (nats)",
     )
 
 
@@ -225,7 +225,7 @@ def _accuracy() -> Claim:
         criterion=above(0.999),
         control_sentence="the same models before training",
         control=lambda tree: worst(tree, 0),
-        unit="smallest share of test sentences",
+        measure="smallest share of test sentences",
     )
 
 
@@ -249,7 +249,7 @@ def _theorem1() -> Claim:
         criterion=below(0.02),
         control_sentence="Corollary 1, which knows nothing of the start",
         control=lambda tree: deviation(tree, True),
-        unit="largest relative deviation of a topic word's distance",
+        measure="largest relative deviation of a topic word's distance",
         reason="Theorem 1 takes h and v̄ as uncorrelated over Ψ_t, which needs a small σ²; at "
         "σ²/d = 0.1 the words around a topic word differ from sentence to sentence.",
     )

@@ -97,7 +97,13 @@ class TopicWordsStudy(Study):
         words = data.task.topic_words
         loss = BagObjective(data.train)
         curves = (
-            Observable("loss", loss, (), "nats", "mean cross-entropy of the training sentences"),
+            Observable(
+                "loss",
+                lambda m: loss(_bag(m)),
+                (),
+                "nats",
+                "mean cross-entropy of the training sentences",
+            ),
             Observable(
                 "score", lambda m: _bag(m).scores()[:words], ("word",), "", "s_t of topic words"
             ),

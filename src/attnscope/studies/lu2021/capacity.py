@@ -129,7 +129,7 @@ def _ordering(name: str, what: str, larger: str, smaller: str) -> Claim:
         control_sentence=f"Attn-{smaller} against itself with another seed",
         control=lambda tree: final(tree, name, smaller) / np.roll(final(tree, name, smaller), 1),
         each=False,
-        unit=f"ratio of mean final {what}s",
+        measure=f"ratio of mean final {what}s",
     )
 
 
@@ -147,5 +147,5 @@ def _value(case: str) -> Claim:
         control_sentence="the same models after a tenth of the training",
         control=lambda tree: score(tree, select(tree, "score", case).sizes["step"] // 10),
         each=False,
-        unit="mean topic score",
+        measure="mean topic score",
     )

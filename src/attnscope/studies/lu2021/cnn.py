@@ -152,7 +152,7 @@ class Cnn(Study):
                     select(tree, "test_accuracy", CASE).isel(snapshot=0).to_numpy()
                 ),
                 each=False,
-                unit="share of test sentences",
+                measure="share of test sentences",
             ),
             Claim(
                 key="assumption1-scores",
@@ -164,7 +164,7 @@ class Cnn(Study):
                 criterion=below(0.1),
                 control_sentence="as many random non-topic pairs in place of the topic pairs",
                 control=lambda tree: _movement(tree, "score_all", False),
-                unit="mean movement of non-topic over topic pairs",
+                measure="mean movement of non-topic over topic pairs",
                 reason=_SHARED,
             ),
             Claim(
@@ -177,7 +177,7 @@ class Cnn(Study):
                 criterion=below(0.1),
                 control_sentence="as many random non-topic pairs in place of the topic pairs",
                 control=lambda tree: _movement(tree, "norm_all", False),
-                unit="mean movement of non-topic over topic pairs",
+                measure="mean movement of non-topic over topic pairs",
                 reason=_SHARED,
             ),
             Claim(
@@ -189,7 +189,7 @@ class Cnn(Study):
                 criterion=above(0.95),
                 control_sentence="the same norms in a random order of time",
                 control=lambda tree: _least_correlation(tree, True),
-                unit="smallest rank correlation over training, of any topic pair",
+                measure="smallest rank correlation over training, of any topic pair",
             ),
         )
 

@@ -124,7 +124,7 @@ class Query(TopicWordsStudy):
             criterion=above(0.99),
             control_sentence="the same norms in a random order of time",
             control=lambda tree: least(tree, True),
-            unit="smallest rank correlation over training, of any word and variance",
+            measure="smallest rank correlation over training, of any word and variance",
         )
 
     def _approaches(self, kind: str) -> Claim:
@@ -145,7 +145,7 @@ class Query(TopicWordsStudy):
             criterion=below(0.5),
             control_sentence="a fixed query, for which the variance is only a change of clock",
             control=lambda tree: shrinks(tree, "FC", FIXED),
-            unit=f"mean relative deviation at σ² = {high:g} over that at σ² = {low:g}",
+            measure=f"mean relative deviation at σ² = {high:g} over that at σ² = {low:g}",
         )
 
     def figures(self, tree: xr.DataTree) -> list[Figure]:

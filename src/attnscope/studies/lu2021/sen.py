@@ -58,11 +58,14 @@ class Sen(TopicWordsStudy):
         shape = observed["score"].shape
         dims = observed["score"].dims
         lemma, ahead = np.full(shape, np.nan), np.full(shape, np.nan)
+        loss_ahead = np.full(shape[:2], np.nan)
         for run, (case, seed) in enumerate(self.runs()):
             data = self.task().sample(seed)
             if case == "FC":
                 share = data.train.occurrences[: shape[-1]].double() / len(data.train)
                 ahead[run] = lu2021.fixed_linear_norm(times, self.m, self.topics, share)
+                losses = lu2021.fixed_linear_loss(ahead[run], self.m, self.topics)
+                loss_ahead[run] = losses @ share.numpy()
             if case in ("FC", "TC") and seed == 0:
                 lemma[run] = self._lemma2(case, seed, times)
         return xr.Dataset(
@@ -74,6 +77,7 @@ class Sen(TopicWordsStudy):
                 ),
                 "score_lemma2": (dims, lemma, {"meaning": "Lemma 2 integrated on its own"}),
                 "norm_ahead": (dims, ahead, {"meaning": "closed solution, before training"}),
+                "loss_ahead": (dims[:2], loss_ahead, {"meaning": "the loss that goes with it"}),
             },
             coords={"time": ("step", times)},
         )
