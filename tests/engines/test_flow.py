@@ -201,7 +201,7 @@ def test_numbers_that_must_be_positive_are_checked(name: str, value: float) -> N
         Flow(**{name: value})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("time", [0.0, -1.0, float("nan")])
+@pytest.mark.parametrize("time", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_run_must_last(time: float) -> None:
     with pytest.raises(AttnscopeError, match=rf"time = {time}"):
         Flow().run(Point(1.0), quadratic, time=time, record=[])

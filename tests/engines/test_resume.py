@@ -211,6 +211,6 @@ def test_a_tall_parameter(name: str) -> None:
 
     records = (Record((THETA,), Linear(5)),)
     it = Case(ENGINES[name], Tall, loss, ENGINES[name].grid or 1.0, stops, records)
-    it.time *= 10
+    it.time *= 200 if name == "flow" else 10
     for after in (0, 2, 4):
         it.check(after)

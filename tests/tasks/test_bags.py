@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from attnscope.errors import AttnscopeError
 from attnscope.tasks import Bags
 
 VOCABULARY = 7
@@ -91,3 +92,9 @@ def test_repeated_words_count_twice_but_occur_once() -> None:
     bags = Bags(torch.tensor([[3, 3, 1]]), torch.tensor([0]), 4)
     assert bags.counts(torch.float64).to_dense().tolist() == [[0, 1, 0, 2]]
     assert bags.occurrences.tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("word", [-1, 5])
+def test_word_numbers_outside_the_vocabulary_are_refused(word: int) -> None:
+    with pytest.raises(AttnscopeError, match=r"expected 0 to 4, for a vocabulary of 5"):
+        Bags(torch.tensor([[0, word]]), torch.tensor([0]), 5)

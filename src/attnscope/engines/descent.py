@@ -42,8 +42,8 @@ class Descent:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not self.lr > 0:
-            raise AttnscopeError(f"lr = {self.lr}: expected a learning rate above 0.")
+        if not 0 < self.lr < math.inf:
+            raise AttnscopeError(f"lr = {self.lr}: expected a finite learning rate above 0.")
         if self.batch_size is not None:
             if self.samples is None:
                 raise AttnscopeError(
@@ -72,6 +72,8 @@ class Descent:
         resume: Checkpoint | None = None,
     ) -> Solution:
         """Take ``time / lr`` steps. Arguments and result are those of :meth:`Flow.run`."""
+        if not 0 < time < math.inf:
+            raise AttnscopeError(f"time = {time}: expected a finite end after time 0.")
         steps = round(time / self.lr)
         if steps < 1:
             raise AttnscopeError(

@@ -57,8 +57,8 @@ class Flow:
         for name in ("rtol", "atol"):
             if not getattr(self, name) > 0:
                 raise AttnscopeError(f"{name} = {getattr(self, name)}: expected a number above 0.")
-        if self.lr is not None and not self.lr > 0:
-            raise AttnscopeError(f"lr = {self.lr}: expected a learning rate above 0.")
+        if self.lr is not None and not 0 < self.lr < math.inf:
+            raise AttnscopeError(f"lr = {self.lr}: expected a finite learning rate above 0.")
         if self.correct and self.lr is None:
             raise AttnscopeError(
                 "correct = True without lr: expected the learning rate of the gradient descent "
@@ -98,8 +98,8 @@ class Flow:
         Raises:
             AttnscopeError: the loss is not a finite scalar at the start.
         """
-        if not time > 0:
-            raise AttnscopeError(f"time = {time}: expected an end after time 0.")
+        if not 0 < time < math.inf:
+            raise AttnscopeError(f"time = {time}: expected a finite end after time 0.")
         if self.lr is not None:
             # The end lies on the grid of the record points, where gradient descent would end.
             time = max(1, round(time / self.lr)) * self.lr

@@ -75,6 +75,11 @@ class FlatParameters:
         if known is not None:
             return known
         value = scalar_loss(loss, model, *rows)
+        if not value.requires_grad:
+            raise AttnscopeError(
+                f"the loss of {type(model).__name__} depends on none of its trainable parameters: "
+                "expected a loss with a gradient."
+            )
         grads = torch.autograd.grad(value, self.tensors, allow_unused=True)
         for part, g in zip(self.parts(out), grads, strict=True):
             if g is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -63,8 +64,8 @@ class Study:
         for name, least in (("seeds", 1), ("epochs", 1), ("points", 2)):
             if getattr(self, name) < least:
                 raise AttnscopeError(f"{name} = {getattr(self, name)}: expected {least} or more.")
-        if not self.lr > 0:
-            raise AttnscopeError(f"lr = {self.lr}: expected a learning rate above 0.")
+        if not 0 < self.lr < math.inf:
+            raise AttnscopeError(f"lr = {self.lr}: expected a finite learning rate above 0.")
         if self.engine not in ("flow", "descent"):
             raise AttnscopeError(f"engine = '{self.engine}': expected 'flow' or 'descent'.")
 

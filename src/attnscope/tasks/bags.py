@@ -9,6 +9,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from attnscope.errors import AttnscopeError
+
 
 @dataclass(frozen=True, eq=False)
 class Bags:
@@ -25,6 +27,16 @@ class Bags:
     labels: Tensor
     vocabulary: int
     mask: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        if self.ids.numel() == 0:
+            return
+        low, high = (int(end) for end in torch.aminmax(self.ids))
+        if low < 0 or high >= self.vocabulary:
+            raise AttnscopeError(
+                f"word numbers go from {low} to {high}: expected 0 to {self.vocabulary - 1}, for a "
+                f"vocabulary of {self.vocabulary}."
+            )
 
     def __len__(self) -> int:
         return self.ids.shape[0]

@@ -67,7 +67,8 @@ class Synergy(TopicWordsStudy):
     def theory(self, tree: xr.DataTree) -> xr.Dataset:
         """Predict ½‖v - ⟨v̄⟩‖² by Theorem 1 from the score, with initial values that matter."""
         sides = tree["observables/identity"]
-        predicted = sides.isel(side=1, probe=0) + sides.isel(side=0) - sides.isel(side=0, probe=0)
+        left, right = sides.isel(side=0), sides.isel(side=1)
+        predicted = left - left.isel(probe=0) + right.isel(probe=0)
         times = tree["observables/time"].to_numpy()
         score = tree["observables/score"]
         return xr.Dataset(

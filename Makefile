@@ -1,0 +1,42 @@
+# Two commands do everything: `make demo` and `make test`. Both set up .venv first.
+PYTHON ?= python3
+BIN := .venv/bin
+WORKERS ?= 2
+
+.PHONY: demo test lint bench browser clean
+
+demo: .venv/.installed
+	$(BIN)/attnscope run lu2021.sen
+
+test: .venv/.installed-dev browser lint
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
+
+lint: .venv/.installed-dev
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check --quiet src tests benchmarks
+	$(BIN)/mypy
+
+bench: .venv/.installed
+	$(BIN)/python benchmarks/run.py
+
+.venv/.installed: pyproject.toml
+	@echo "setting up .venv; the first time this takes a few minutes"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "attnscope needs Python 3.11 or later, this is " + sys.version.split()[0])'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -qq --editable .
+	@touch $@
+
+.venv/.installed-dev: .venv/.installed
+	$(BIN)/python -m pip install -qq --editable ".[dev]"
+	@touch $@
+
+# The report is tested in a real browser. Where Chromium is neither there nor installable, those
+# tests say so and are skipped.
+browser:
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver fonts-dejavu-core >/dev/null; } || \
+	echo "chromium and chromium-driver are not installed: the browser tests will be skipped"
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
