@@ -9,7 +9,7 @@ and numbers whether the theory held::
     run = attnscope.run(Sen())              # an xarray.DataTree
     for finding in attnscope.findings(run):
         print(finding.verdict, finding.sentence)
-    attnscope.report(run)                   # one HTML file
+    attnscope.write_report(run)             # one HTML file
 
 Names are imported when they are first used, so that the command line answers at once.
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         parameters,
     )
     from attnscope.errors import AttnscopeError
-    from attnscope.studies.reporting import report
+    from attnscope.studies.reporting import write_report
     from attnscope.studies.runner import findings, run
     from attnscope.train import train
     from attnscope.trajectory import open_run
@@ -54,18 +54,18 @@ __all__ = [
     "findings",
     "open_run",
     "parameters",
-    "report",
     "run",
     "train",
+    "write_report",
 ]
 
 _HOMES = {
     "AttnscopeError": "errors",
     "findings": "studies.runner",
     "open_run": "trajectory",
-    "report": "studies.reporting",
     "run": "studies.runner",
     "train": "train",
+    "write_report": "studies.reporting",
 }
 
 

@@ -80,7 +80,7 @@ def test_each_seed_must_satisfy_the_criterion() -> None:
     assert good.interval == "range over seeds"
     assert good.reason == ""
     one_bad = examine(claim([1.0, 1.5, 2.1], [3.0], below(2), True), TREE)
-    assert one_bad.verdict == "undecided"
+    assert one_bad.verdict == "fails"
     assert one_bad.reason == "The formula is a limit."
     all_bad = examine(claim([2.2, 2.1], [3.0], below(2), True), TREE)
     assert all_bad.verdict == "fails"

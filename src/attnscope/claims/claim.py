@@ -29,7 +29,7 @@ class Criterion:
         return f"{self.low:g} to {self.high:g}"
 
     def judge(self, low: float, high: float) -> Verdict:
-        """Judge an interval: inside, outside, or on the edge."""
+        """Judge an interval of the mean: inside, outside, or on the edge."""
         if math.isnan(low) or math.isnan(high):
             return "undecided"
         if self.low < low and high < self.high:
@@ -37,6 +37,16 @@ class Criterion:
         if high <= self.low or low >= self.high:
             return "fails"
         return "undecided"
+
+    def judge_each(self, values: np.ndarray) -> Verdict:
+        """Judge a statement about every seed, which one seed is enough to refute."""
+        if np.isnan(values).any() or values.size == 0:
+            return "undecided"
+        return "holds" if self.inside(values).all() else "fails"
+
+    def inside(self, values: np.ndarray) -> np.ndarray:
+        """Return which values satisfy the criterion."""
+        return np.asarray((self.low < values) & (values < self.high))
 
 
 def below(value: float) -> Criterion:
@@ -71,8 +81,9 @@ class Claim:
         criterion: what the number must satisfy; fixed here, before any run.
         control_sentence: a case in which the statement must fail.
         control: the same statistic in that case.
-        each: every seed must satisfy the criterion, the interval is their range. Otherwise the
-            interval is Student's 95 % interval of the mean over seeds.
+        each: every seed must satisfy the criterion, the interval is their range, and the control
+            must fail for every seed. Otherwise the interval is Student's 95 % interval of the mean
+            over seeds, and both are judged by it.
         reason: why it does not hold as printed, shown if it fails.
         measure: what the statistic is, in words.
     """
@@ -120,9 +131,17 @@ class Finding:
 
 def examine(claim: Claim, tree: xr.DataTree) -> Finding:
     """Compute the statistic and its control on a trajectory, and judge both."""
-    ours, low, high, count = summarise(claim.statistic(tree), claim.each)
-    control, control_low, control_high, _ = summarise(claim.control(tree), claim.each)
-    verdict = claim.criterion.judge(low, high)
+    values, control_values = _numbers(claim.statistic(tree)), _numbers(claim.control(tree))
+    ours, low, high, count = summarise(values, claim.each)
+    control, control_low, control_high, _ = summarise(control_values, claim.each)
+    if claim.each:
+        verdict = claim.criterion.judge_each(values)
+        control_fails = bool(
+            not np.isnan(control_values).any() and not claim.criterion.inside(control_values).any()
+        )
+    else:
+        verdict = claim.criterion.judge(low, high)
+        control_fails = claim.criterion.judge(control_low, control_high) == "fails"
     return Finding(
         key=claim.key,
         sentence=claim.sentence,
@@ -139,7 +158,7 @@ def examine(claim: Claim, tree: xr.DataTree) -> Finding:
         control=control,
         control_low=control_low,
         control_high=control_high,
-        control_fails=claim.criterion.judge(control_low, control_high) == "fails",
+        control_fails=control_fails,
         reason=claim.reason if verdict != "holds" else "",
         measure=claim.measure,
     )
@@ -150,7 +169,7 @@ def summarise(values: np.ndarray, each: bool) -> tuple[float, float, float, int]
 
     With a single seed there is no interval of the mean, and the ends are not a number.
     """
-    values = np.atleast_1d(np.asarray(values, dtype=float))
+    values = _numbers(values)
     if values.size == 0:
         return math.nan, math.nan, math.nan, 0
     mean = float(values.mean())
@@ -160,3 +179,7 @@ def summarise(values: np.ndarray, each: bool) -> tuple[float, float, float, int]
         return mean, math.nan, math.nan, 1
     half = float(stats.t.ppf(0.975, values.size - 1) * stats.sem(values))
     return mean, mean - half, mean + half, values.size
+
+
+def _numbers(values: np.ndarray) -> np.ndarray:
+    return np.atleast_1d(np.asarray(values, dtype=float))

@@ -25,6 +25,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except AttnscopeError as error:
         print(f"attnscope: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("attnscope: interrupted. What was written is kept.", file=sys.stderr)
+        return 2
     except BrokenPipeError:
         # The reader of a pipe has gone, as in `attnscope list | head -1`.
         sys.stderr.close()

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 
 from attnscope.claims import Finding
 from attnscope.errors import AttnscopeError, nearest
@@ -31,13 +32,14 @@ def ledger(paper: str, runs: str) -> int:
         if not manifest["study"].startswith(f"{paper}." if paper else ""):
             continue
         findings = [Finding(**entry) for entry in json.loads(path.read_text())]
-        console.rule(f"{manifest['study']}  ({folder.path}, {manifest['status']})")
+        console.rule(escape(f"{manifest['study']}  ({folder.path}, {manifest['status']})"))
         console.print(claims_table(findings))
         shown += findings
     if not shown:
         console.print(
             f"no run below '{runs}' has decided a claim yet: try `attnscope run lu2021.sen`",
             soft_wrap=True,
+            markup=False,
         )
         return 0
     passing = [finding.key for finding in shown if not finding.control_fails]

@@ -47,8 +47,7 @@ def run(words: list[str]) -> int:
 
     from attnscope.cli.progress import progress
     from attnscope.report.terminal import claims_table
-    from attnscope.studies.reporting import report
-    from attnscope.studies.runner import findings
+    from attnscope.studies.reporting import keep_findings, report
     from attnscope.studies.runner import run as run_study
 
     with progress(study) as listener:
@@ -61,12 +60,12 @@ def run(words: list[str]) -> int:
             command=shlex.join(["attnscope", "run", *words]),
         )
     console = Console()
-    console.print(claims_table(findings(tree)))
-    if options.report:
-        path = report(tree)
-        console.print(f"report: {path}", soft_wrap=True, highlight=False)
-    else:
-        console.print(f"run: {tree.attrs['path']}", soft_wrap=True, highlight=False)
+    found = keep_findings(tree)
+    console.print(claims_table(found))
+    where = (
+        f"report: {report(tree, found=found)}" if options.report else f"run: {tree.attrs['path']}"
+    )
+    console.print(where, soft_wrap=True, highlight=False, markup=False)
     return 0
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import xarray as xr
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from attnscope.claims import Finding
@@ -18,21 +20,29 @@ def show(path: str) -> int:
     tree = open_run(path)
     folder = RunFolder(Path(path))
     console = Console()
-    console.print(f"[bold]{tree.attrs['study']}[/bold]  {tree.attrs['status']}", soft_wrap=True)
-    console.print(f"made by: {tree.attrs['command'] or 'Python'}", soft_wrap=True, highlight=False)
+
+    def say(text: str, style: str = "") -> None:
+        console.print(text, style=style, soft_wrap=True, highlight=False, markup=False)
+
+    say(f"{tree.attrs['study']}  {tree.attrs['status']}", "bold")
+    say(f"made by: {tree.attrs['command'] or 'Python'}")
     spec = json.loads(tree.attrs["spec"])
-    console.print("spec: " + ", ".join(f"{k} = {v}" for k, v in spec.items()), highlight=False)
+    say("spec: " + ", ".join(f"{k} = {v}" for k, v in spec.items()))
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("variable", "dimensions", "meaning"):
         table.add_column(heading)
     for name, node in tree.children.items():
         for variable, array in node.to_dataset().data_vars.items():
             sizes = " × ".join(f"{d} {n}" for d, n in array.sizes.items())
-            table.add_row(f"{name}/{variable}", sizes, str(array.attrs.get("meaning", "")))
+            table.add_row(*map(escape, (f"{name}/{variable}", sizes, _meaning(array))))
     console.print(table)
     if folder.findings_path.exists():
         entries = json.loads(folder.findings_path.read_text())
         console.print(claims_table([Finding(**entry) for entry in entries]))
     if folder.report_path.exists():
-        console.print(f"report: {folder.report_path}", soft_wrap=True, highlight=False)
+        say(f"report: {folder.report_path}")
     return 0
+
+
+def _meaning(array: xr.DataArray) -> str:
+    return str(array.attrs.get("meaning", ""))

@@ -41,12 +41,20 @@ def load(name: str) -> type[Study]:
 
     Raises:
         AttnscopeError: there is none of that name; the nearest one is suggested.
+
+    A study of one's own is ``module:Class``.
     """
     from attnscope.studies.base import Study
 
     if ":" in name:
         module_name, _, attribute = name.partition(":")
-        found: type[Study] = getattr(importlib.import_module(module_name), attribute)
+        try:
+            found: type[Study] = getattr(importlib.import_module(module_name), attribute)
+        except (ImportError, ValueError, AttributeError) as error:
+            raise AttnscopeError(
+                f"there is no study '{name}' ({error}). Expected module:Class, with a module that "
+                "Python can import."
+            ) from error
         return found
     known = names()
     if name not in known:

@@ -6,15 +6,17 @@ Workers are ordinary processes that read the run's folder, so nothing is pickled
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import IO, Any
 
 from attnscope.errors import AttnscopeError
 from attnscope.trajectory import RunFolder
@@ -32,29 +34,33 @@ class Pool:
         self.messages: SimpleQueue[Message] = SimpleQueue()
         command = [sys.executable, "-m", "attnscope.studies.worker", str(folder.path)]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        # Files, for a pipe that nobody reads while the run goes on would fill up and stop it.
+        complaints = [
+            tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 (its thread closes it)
+            for _ in range(workers)
+        ]
         self.processes = [
             subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=complaint,
                 text=True,
                 env=environment,
             )
-            for _ in range(workers)
+            for complaint in complaints
         ]
         self.threads = [
-            threading.Thread(target=self._serve, args=(process,), daemon=True)
-            for process in self.processes
+            threading.Thread(target=self._serve, args=pair, daemon=True)
+            for pair in zip(self.processes, complaints, strict=True)
         ]
         for thread in self.threads:
             thread.start()
 
-    def _serve(self, process: subprocess.Popen[str]) -> None:
+    def _serve(self, process: subprocess.Popen[str], complaints: IO[str]) -> None:
         """Hand out runs to one worker and pass on what it says."""
         assert process.stdin is not None
         assert process.stdout is not None
-        assert process.stderr is not None
         try:
             for line in process.stdout:
                 message = json.loads(line)
@@ -64,9 +70,10 @@ class Pool:
         except (BrokenPipeError, ValueError, json.JSONDecodeError):
             pass
         code = process.wait()
-        self.messages.put({"left": True, "code": code, "stderr": process.stderr.read()})
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            pipe.close()
+        self.messages.put({"left": True, "code": code, "stderr": _read_all(complaints)})
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+        process.stdout.close()
 
     def _order(self, process: subprocess.Popen[str]) -> None:
         try:
@@ -120,3 +127,9 @@ class Pool:
                 process.kill()
         for thread in self.threads:
             thread.join(timeout=5)
+
+
+def _read_all(file: IO[str]) -> str:
+    with file:
+        file.seek(0)
+        return file.read()

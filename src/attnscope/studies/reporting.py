@@ -46,19 +46,32 @@ def page_of(tree: xr.DataTree, found: list[Finding] | None = None) -> Page:
     )
 
 
-def report(tree: xr.DataTree, out: str | Path | None = None) -> Path:
+def keep_findings(tree: xr.DataTree, out: str | Path | None = None) -> list[Finding]:
+    """Decide every claim of a run and write ``findings.json``, where the ledger looks for it."""
+    found = findings(tree)
+    write_json(_folder(tree, out).findings_path, [finding.to_json() for finding in found])
+    return found
+
+
+def report(
+    tree: xr.DataTree, out: str | Path | None = None, found: list[Finding] | None = None
+) -> Path:
     """Write the report of a run: HTML, figures as PNG, SVG and PDF, tables as CSV.
 
     Args:
         tree: the trajectory.
         out: the folder to write to; the run's own unless given.
+        found: what :func:`keep_findings` returned, if it has been called already.
 
     Returns:
         The path of ``report.html``.
     """
+    folder = _folder(tree, out)
+    found = keep_findings(tree, out) if found is None else found
+    return publish(folder.path, page_of(tree, found))
+
+
+def _folder(tree: xr.DataTree, out: str | Path | None) -> RunFolder:
     if out is None and not tree.attrs.get("path"):
         raise AttnscopeError("this trajectory has no folder: expected out=FOLDER to write to.")
-    folder = RunFolder(Path(out if out is not None else tree.attrs["path"]))
-    found = findings(tree)
-    write_json(folder.findings_path, [finding.to_json() for finding in found])
-    return publish(folder.path, page_of(tree, found))
+    return RunFolder(Path(out if out is not None else tree.attrs["path"]))

@@ -7,6 +7,8 @@ import datetime
 import os
 import platform
 import shutil
+import signal
+import threading
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -80,6 +82,8 @@ def run(
         Broken: a run diverged; the message says where.
         AttnscopeError: anything else that a person can mend.
     """
+    if workers is not None and workers < 1:
+        raise AttnscopeError(f"workers = {workers}: expected 1 or more.")
     folder = RunFolder(Path(out) if out is not None else RUNS / study.identity())
     if resume and folder.manifest_path.exists():
         _check_same(folder, study)
@@ -143,6 +147,8 @@ def _check_same(folder: RunFolder, study: Study) -> None:
 
 def _prepare(folder: RunFolder, study: Study, command: str) -> None:
     """Make the run's folder beside its place and then move it there, so that it is whole or not."""
+    if folder.path.name in ("", ".."):
+        raise AttnscopeError(f"out = '{folder.path}': expected the name of a folder of its own.")
     foreign = folder.path.exists() and not folder.manifest_path.exists()
     if foreign and (not folder.path.is_dir() or any(folder.path.iterdir())):
         raise AttnscopeError(
@@ -150,8 +156,13 @@ def _prepare(folder: RunFolder, study: Study, command: str) -> None:
         )
     new = RunFolder(folder.path.with_name(f".{folder.path.name}.{os.getpid()}"))
     try:
-        with disk_full_as_sentence(folder.path):
-            new.path.mkdir(parents=True)
+        try:
+            with disk_full_as_sentence(folder.path):
+                new.path.mkdir(parents=True)
+        except OSError as error:
+            raise AttnscopeError(
+                f"'{folder.path}' cannot be made ({error.strerror}): expected a place to write to."
+            ) from error
         _fill(new, study, command)
         if folder.path.exists():
             shutil.rmtree(folder.path)
@@ -199,7 +210,7 @@ def _write_status(folder: RunFolder) -> None:
 
 
 def _run_here(folder: RunFolder, study: Study, todo: list[int], listener: Listener | None) -> None:
-    with _one_thread():
+    with _one_thread(), _ctrl_c() as stop:
         for index in todo:
             tell = None
             if listener is not None:
@@ -208,7 +219,9 @@ def _run_here(folder: RunFolder, study: Study, todo: list[int], listener: Listen
                 def tell(time: float, index: int = index) -> None:
                     listener(index, time / study.time)
 
-            execute(folder, study, index, progress=tell)
+            execute(folder, study, index, progress=tell, interrupted=stop.is_set)
+            if stop.is_set():
+                raise KeyboardInterrupt
             if listener is not None:
                 listener(index, 1.0)
 
@@ -243,6 +256,26 @@ def _one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
+def _ctrl_c() -> Iterator[threading.Event]:
+    """Let the first Ctrl-C end the run after its current step, with a checkpoint."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def hear(*_: object) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, before)  # a second one does not wait
+
+    signal.signal(signal.SIGINT, hear)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def python_lines(study: Study) -> str:

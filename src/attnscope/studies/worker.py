@@ -1,8 +1,8 @@
 """One run of a study, in this process or as a process of its own.
 
 As a program it reads run numbers from standard input, one a line, and says what happens on standard
-output as JSON, one object a line. When its standard input closes it leaves at once: whoever started
-it is gone.
+output as JSON, one object a line; what a study prints goes to standard error. When its standard
+input closes it leaves at once: whoever started it is gone.
 """
 
 from __future__ import annotations
@@ -59,6 +59,11 @@ def main(argv: list[str]) -> None:
     from attnscope.studies import load
 
     torch.set_num_threads(1)
+    speech, sys.stdout = sys.stdout, sys.stderr
+
+    def say(**message: Any) -> None:
+        print(json.dumps(message), file=speech, flush=True)
+
     stop = threading.Event()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; we obey TERM
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
@@ -67,7 +72,7 @@ def main(argv: list[str]) -> None:
     study = load(manifest["study"]).from_json(manifest["spec"])
     orders: SimpleQueue[int] = SimpleQueue()
     threading.Thread(target=_listen, args=(orders, stop), daemon=True).start()
-    _say(ready=True)
+    say(ready=True)
     while not stop.is_set():
         run = orders.get()
         if run < 0:
@@ -77,13 +82,13 @@ def main(argv: list[str]) -> None:
                 folder,
                 study,
                 run,
-                progress=lambda time, run=run: _say(run=run, time=time),  # type: ignore[misc]
+                progress=lambda time, run=run: say(run=run, time=time),  # type: ignore[misc]
                 interrupted=stop.is_set,
             )
         except AttnscopeError as error:
-            _say(run=run, error=str(error))
+            say(run=run, error=str(error))
         else:
-            _say(run=run, done=state)
+            say(run=run, done=state)
 
 
 def _listen(orders: SimpleQueue[int], stop: threading.Event) -> None:
@@ -93,10 +98,6 @@ def _listen(orders: SimpleQueue[int], stop: threading.Event) -> None:
             return
     if not stop.is_set():
         os._exit(1)
-
-
-def _say(**message: Any) -> None:
-    print(json.dumps(message), flush=True)
 
 
 if __name__ == "__main__":

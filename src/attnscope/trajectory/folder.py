@@ -70,6 +70,7 @@ class RunFolder:
         try:
             manifest: dict[str, Any] = json.loads(self.manifest_path.read_text())
             version = manifest["format"]
+            newer = version > FORMAT
         except (FileNotFoundError, NotADirectoryError):
             what = "no such folder" if not self.path.exists() else "there is no run.json in it"
             raise AttnscopeError(
@@ -80,7 +81,7 @@ class RunFolder:
                 f"'{self.manifest_path}' is not a manifest of a run: expected JSON with a format "
                 "number, as `attnscope run` writes it."
             ) from None
-        if version > FORMAT:
+        if newer:
             raise AttnscopeError(
                 f"'{self.path}' was written by attnscope {manifest.get('attnscope', '?')} in "
                 f"format {version}; this version reads up to format {FORMAT}. Expected a run of "

@@ -206,5 +206,5 @@ class ZarrSink:
 
 
 def _numpy_dtype(value: Tensor) -> np.dtype[Any]:
-    dtype = value.detach().numpy().dtype
-    return dtype if dtype.kind == "f" else np.dtype("float32")
+    # Points never reached are NaN, so counts and flags become floats wide enough for them.
+    return np.result_type(value.detach().numpy().dtype, np.float16)

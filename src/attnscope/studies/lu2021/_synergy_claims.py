@@ -30,7 +30,7 @@ def claims(study: Synergy) -> tuple[Claim, ...]:
         _diminution_of_norm(),
         _turn(),
         _converged(),
-        _accuracy(),
+        *(_accuracy(case) for case in ("TC", "TC-KF", "TC-EF")),
         _theorem1(),
     )
 
@@ -158,20 +158,26 @@ def _diminution_of_norm() -> Claim:
     )
 
 
-def turning_epochs(tree: xr.DataTree, suffix: str = NEGATIVE) -> np.ndarray:
-    """Return the epoch from which TC's norm grows faster than KF's, one per seed.
+RESOLUTION = 5e-8
+"""Differences of growth per epoch below this are rounding of single-precision norms."""
 
-    Only the time until TC's loss has halved counts: a converged model does not grow any more.
+
+def turning_epochs(tree: xr.DataTree, suffix: str = NEGATIVE) -> np.ndarray:
+    """Return the epoch at which TC's norm begins to grow faster than KF's after growing slower.
+
+    Zero if it never grew slower in the time until TC's loss has halved (a model that has converged
+    does not grow any more), or never faster again. One number per seed.
     """
     curves = [select(tree, "norm", name + suffix).isel(word=0) for name in ("TC", "TC-KF")]
     loss = select(tree, "loss", "TC" + suffix).to_numpy()
     epochs = curves[0]["epoch"].to_numpy()
     speed = [np.gradient(curve.to_numpy().astype(float), epochs, axis=1) for curve in curves]
     turns = []
-    for seed in range(loss.shape[0]):
-        slower = (speed[0] - speed[1])[seed] < -1e-9
-        slower &= loss[seed] > loss[seed, 0] / 2
-        turns.append(epochs[np.flatnonzero(slower)[-1] + 1] if slower.any() else 0.0)
+    for lead, own_loss in zip(speed[0] - speed[1], loss, strict=True):
+        slower = np.flatnonzero((lead < -RESOLUTION) & (own_loss > own_loss[0] / 2))
+        faster = np.flatnonzero(lead > RESOLUTION)
+        faster = faster[faster > slower[0]] if slower.size else faster[:0]
+        turns.append(epochs[faster[0]] if faster.size else 0.0)
     return np.asarray(turns)
 
 
@@ -187,6 +193,8 @@ def _turn() -> Claim:
         control_sentence="a positive projection: there is nothing to turn",
         control=lambda tree: turning_epochs(tree, ""),
         measure="epoch from which TC's norm grows faster than KF's",
+        reason="how long it lasts depends on how far on the wrong side the embedding starts and on "
+        "the seed; the paper shows one word of one run.",
     )
 
 
@@ -208,24 +216,25 @@ def _converged() -> Claim:
     )
 
 
-def _accuracy() -> Claim:
-    def worst(tree: xr.DataTree, snapshot: int) -> np.ndarray:
-        shares = [
-            select(tree, "test_accuracy", case).isel(snapshot=snapshot).to_numpy()
-            for case in ("TC", "TC-KF", "TC-EF")
-        ]
-        return np.asarray(np.min(shares, axis=0))
+def _accuracy(case: str) -> Claim:
+    def share(tree: xr.DataTree, snapshot: int) -> np.ndarray:
+        return select(tree, "test_accuracy", case).isel(snapshot=snapshot).to_numpy()
 
     return Claim(
-        key="accuracy",
-        sentence="All three trained models classify every test sentence rightly.",
+        key=f"accuracy-{case}",
+        sentence=f"The trained Attn-{case} classifies every test sentence rightly.",
         source="section 5.1",
         paper="100 %",
-        statistic=lambda tree: worst(tree, -1),
+        statistic=lambda tree: share(tree, -1),
         criterion=above(0.999),
-        control_sentence="the same models before training",
-        control=lambda tree: worst(tree, 0),
-        measure="smallest share of test sentences",
+        control_sentence="the same model before training",
+        control=lambda tree: share(tree, 0),
+        measure="share of test sentences",
+        reason="in some seeds one topic word with a frozen embedding lies where no linear "
+        "classifier can tell it from the others; its score turns negative, and its sentences are "
+        "told apart by the non-topic words in them, which does not carry over to new sentences."
+        if case == "TC-EF"
+        else "",
     )
 
 

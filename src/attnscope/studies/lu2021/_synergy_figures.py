@@ -26,15 +26,20 @@ def figures(study: Synergy, tree: xr.DataTree) -> list[Figure]:
 def synergy(study: Synergy, tree: xr.DataTree) -> Figure:
     """Draw Fig 3: five panels over the early epochs."""
     turn = Rule(float(np.mean(turning_epochs(tree))), "mean turn", vertical=True)
-    zoom = 800
+    zoom = 1500
     panels = (
         ("score, positive start", "score", "", study.early, ()),
         ("embedding norm, positive start", "norm", "", study.early, ()),
         ("training loss", "loss", "", study.early, ()),
         ("score, negative start", "score", NEGATIVE, zoom, ()),
-        ("embedding norm, negative start", "norm", NEGATIVE, zoom, (turn,)),
+        ("growth of the norm, negative start", "growth", NEGATIVE, zoom, (turn,)),
     )
-    labels = {"score": "score", "norm": "norm", "loss": "cross-entropy (nats)"}
+    labels = {
+        "score": "score",
+        "norm": "norm",
+        "growth": "norm less its initial value",
+        "loss": "cross-entropy (nats)",
+    }
     return Figure(
         "fig3-synergy",
         "Score and embedding pull each other up, or first hold each other down",
@@ -52,9 +57,11 @@ def synergy(study: Synergy, tree: xr.DataTree) -> Figure:
 def _curves(tree: xr.DataTree, name: str, suffix: str, until: int) -> list[Mark]:
     marks: list[Mark] = []
     for i, case in enumerate(CASES):
-        data = select(tree, name, case + suffix)
+        data = select(tree, "norm" if name == "growth" else name, case + suffix)
         if "word" in data.dims:
             data = data.isel(word=0)
+        if name == "growth":
+            data = data - data.isel(step=0)
         early = data["epoch"].to_numpy() <= until
         epochs = data["epoch"].to_numpy()[early]
         mean, low, high = mean_interval(data.to_numpy()[:, early])
