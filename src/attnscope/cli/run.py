@@ -47,7 +47,7 @@ def run(words: list[str]) -> int:
 
     from attnscope.cli.progress import progress
     from attnscope.report.terminal import claims_table
-    from attnscope.studies.reporting import keep_findings, report
+    from attnscope.studies.reporting import keep_findings, write_report
     from attnscope.studies.runner import run as run_study
 
     with progress(study) as listener:
@@ -62,9 +62,10 @@ def run(words: list[str]) -> int:
     console = Console()
     found = keep_findings(tree)
     console.print(claims_table(found))
-    where = (
-        f"report: {report(tree, found=found)}" if options.report else f"run: {tree.attrs['path']}"
-    )
+    if options.report:
+        where = f"report: {write_report(tree, found=found)}"
+    else:
+        where = f"run: {tree.attrs['path']}"
     console.print(where, soft_wrap=True, highlight=False, markup=False)
     return 0
 

@@ -53,7 +53,7 @@ def keep_findings(tree: xr.DataTree, out: str | Path | None = None) -> list[Find
     return found
 
 
-def report(
+def write_report(
     tree: xr.DataTree, out: str | Path | None = None, found: list[Finding] | None = None
 ) -> Path:
     """Write the report of a run: HTML, figures as PNG, SVG and PDF, tables as CSV.

@@ -294,7 +294,7 @@ def python_lines(study: Study) -> str:
         f"run = attnscope.run({cls.__name__}({changed}))   # an xarray.DataTree\n"
         "for finding in attnscope.findings(run):\n"
         "    print(finding.verdict, finding.sentence)\n"
-        "attnscope.report(run)\n"
+        "attnscope.write_report(run)\n"
     )
 
 

@@ -17,6 +17,7 @@ import xarray as xr
 
 from attnscope.engines.sink import Memory
 from attnscope.engines.solution import Solution
+from attnscope.errors import AttnscopeError
 from attnscope.trajectory.folder import RunFolder
 
 STATS = ("time", "loss", "steps", "evaluations", "rejected", "plain_steps", "seconds")
@@ -36,6 +37,10 @@ def open_run(path: str | Path) -> xr.DataTree:
     """
     folder = RunFolder(Path(path))
     manifest = folder.manifest()
+    if not folder.store.is_dir():
+        raise AttnscopeError(
+            f"'{folder.store}' is gone: expected the trajectory of this run there."
+        )
     tree = xr.open_datatree(str(folder.store), engine="zarr", consolidated=False).load()
     tree.close()
     states = [folder.state(run) for run in range(len(manifest["runs"]))]
@@ -97,10 +102,11 @@ def memory_tree(memory: Memory, solution: Solution, lr: float | None = None) -> 
 def _with_runs(
     data: xr.Dataset, cases: list[str], seeds: list[int], lr: float | None
 ) -> xr.Dataset:
-    for name in [name for name in data.data_vars if str(name).startswith("time")]:
-        data = data.set_coords(name)
+    clocks = [f"time_{dim}" for dim in data.dims if f"time_{dim}" in data.variables]
+    clocks += ["time"] if "time" in data.variables else []
+    data = data.set_coords(clocks)
     if lr is not None:
-        for name in [str(name) for name in data.coords if str(name).startswith("time")]:
+        for name in clocks:
             epoch = (data[name] / lr).round()
             data = data.assign_coords({name.replace("time", "epoch"): epoch.drop_vars(name)})
     if "run" in data.dims:

@@ -1,0 +1,166 @@
+"""What is on disk is what was read, at every moment and across chunk boundaries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import zarr
+from bowl import STEPS, Point, descend, interrupted_sink, make_folder, records
+
+from attnscope.engines import Linear, Memory, Observable, Record
+from attnscope.errors import AttnscopeError
+from attnscope.trajectory import ZarrSink, create_store, load_checkpoint, open_run
+from attnscope.trajectory.folder import RunFolder
+from attnscope.trajectory.store import CHUNK
+
+BOUNDARIES = (2, CHUNK - 1, CHUNK, CHUNK + 1, 300)
+
+
+def in_memory(points: int) -> dict[str, np.ndarray]:
+    """Return what the engine hands out, by path in the tree."""
+    memory = Memory()
+    descend(memory, points)
+    return {
+        f"{record.group}/{name}": array
+        for record, arrays in zip(memory.records, memory.arrays, strict=True)
+        for name, array in arrays.items()
+    }
+
+
+def assert_run_is(tree: Any, run: int, expected: dict[str, np.ndarray]) -> None:
+    for path, array in expected.items():
+        stored = tree[path].isel(run=run).to_numpy()
+        assert stored.dtype == array.dtype, path
+        assert np.array_equal(stored, array, equal_nan=True), path
+
+
+@pytest.mark.parametrize("points", BOUNDARIES)
+def test_the_disk_holds_what_memory_holds_bit_for_bit(tmp_path: Path, points: int) -> None:
+    folder = make_folder(tmp_path / "run", points)
+    sink = ZarrSink(folder, 1)
+    sink.finish(descend(sink, points))
+    expected = in_memory(points)
+    tree = open_run(folder.path)
+    assert expected["observables/x"].shape == (points, 3)
+    assert expected["observables/count"].max() > 2**40
+    assert_run_is(tree, 1, expected)
+    assert all(np.isnan(tree[path].isel(run=0)).all() for path in expected)
+    assert folder.state(1)["recorded"] == {"step": points, "rare": 5, "snapshot": 3}
+
+
+@pytest.mark.parametrize("points", [CHUNK + 1, 300])
+@pytest.mark.parametrize("after", [0, 1, 130, 171, 172, 399])
+def test_going_on_from_a_checkpoint_leaves_no_trace(
+    tmp_path: Path, points: int, after: int
+) -> None:
+    folder = make_folder(tmp_path / "run", points)
+    sink = interrupted_sink(folder, after)
+    state = sink.finish(descend(sink, points))
+    assert (state["outcome"], state["steps"]) == ("interrupted", after)
+    again = ZarrSink(folder, 0)
+    saved = load_checkpoint(folder.checkpoint_path(0))
+    state = again.finish(descend(again, points, resume=saved))
+    assert state["outcome"] == "finished"
+    assert not folder.checkpoint_path(0).exists()
+    assert_run_is(open_run(folder.path), 0, in_memory(points))
+
+
+def test_readings_after_the_checkpoint_are_written_again(tmp_path: Path) -> None:
+    """A process that is killed has chunks on disk that its checkpoint knows nothing of."""
+    points = 300
+    folder = make_folder(tmp_path / "run", points)
+    sink = interrupted_sink(folder, 60)
+    descend(sink, points)
+    early = folder.checkpoint_path(0).read_bytes()
+    late = interrupted_sink(folder, 200)
+    descend(late, points, resume=load_checkpoint(folder.checkpoint_path(0)))
+    folder.checkpoint_path(0).write_bytes(early)
+    last = ZarrSink(folder, 0)
+    last.finish(descend(last, points, resume=load_checkpoint(folder.checkpoint_path(0))))
+    assert_run_is(open_run(folder.path), 0, in_memory(points))
+
+
+def test_a_half_written_run_is_readable(tmp_path: Path) -> None:
+    points = 300
+    folder = make_folder(tmp_path / "run", points)
+    expected = in_memory(points)
+    seen: list[int] = []
+
+    class Looking(ZarrSink):
+        def step(self, time: float, loss: float, checkpoint: Any) -> bool:
+            if self.counts[0] in (1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK):
+                tree = open_run(folder.path)
+                whole = self.counts[0] // CHUNK * CHUNK
+                for name in ("loss", "x"):
+                    array = tree[f"observables/{name}"].isel(run=0).to_numpy()
+                    assert np.array_equal(array[:whole], expected[f"observables/{name}"][:whole])
+                    assert np.isnan(array[whole:]).all()
+                assert tree.attrs["status"] == "0 of 1 runs are complete"
+                seen.append(whole)
+            return super().step(time, loss, checkpoint)
+
+    folder = make_folder(tmp_path / "run", points, runs=1)
+    descend(Looking(folder, 0), points)
+    assert set(seen) == {0, CHUNK, 2 * CHUNK}
+
+
+def test_a_checkpoint_now_and_then_never_runs_ahead_of_the_readings(tmp_path: Path) -> None:
+    points = 300
+    folder = make_folder(tmp_path / "run", points)
+    kept: list[int] = []
+
+    class Checking(ZarrSink):
+        def _keep(self, checkpoint: Any) -> None:
+            super()._keep(checkpoint)
+            saved = load_checkpoint(folder.checkpoint_path(0))
+            assert saved is not None
+            done = saved.values["cursors"][0]
+            x = zarr.open_array(folder.store / "observables" / "x", mode="r")[0]
+            assert not np.isnan(x[:done]).any()
+            assert folder.state(0)["recorded"]["step"] == done
+            kept.append(done)
+
+    descend(Checking(folder, 0, every=0.0), points)
+    assert len(kept) == STEPS
+
+
+def test_progress_is_told_where_the_run_is(tmp_path: Path, monkeypatch: Any) -> None:
+    folder = make_folder(tmp_path / "run", 5)
+    ticks = iter(range(10**6))
+    monkeypatch.setattr("attnscope.trajectory.store.clock.monotonic", lambda: float(next(ticks)))
+    told: list[float] = []
+    descend(ZarrSink(folder, 0, every=1e9, progress=told.append), 5)
+    assert told == pytest.approx(np.arange(STEPS) * 0.01)
+
+
+def test_dims_that_do_not_fit_the_reading_are_refused(tmp_path: Path) -> None:
+    wrong = Observable("x", lambda m: m.get_parameter("x"), ("row", "column"))
+    with pytest.raises(AttnscopeError, match=r"'x' has dims \('row', 'column'\).*shape \(3,\)"):
+        create_store(
+            RunFolder(tmp_path),
+            Point(),
+            [Record((wrong,), Linear(2))],
+            runs=1,
+            until=1.0,
+            grid=None,
+            attrs={},
+        )
+
+
+def test_every_array_says_what_it_is(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "run", 7)
+    group = zarr.open_group(folder.store, mode="r")
+    assert group.metadata.zarr_format == 3
+    loss: Any = group["observables/loss"]
+    assert loss.attrs["unit"] == "nats"
+    assert loss.attrs["meaning"] == "½ Σ c x²"
+    assert loss.metadata.dimension_names == ("run", "step")
+    single: Any = group["observables/single"]
+    assert single.metadata.dimension_names == ("run", "step", "i", "j")
+    assert single.dtype == np.float32
+    assert {o.name for r in records(7) for o in r.observables if r.group == "observables"} <= set(
+        group["observables"].array_keys()  # type: ignore[union-attr]
+    )
