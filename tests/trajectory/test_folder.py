@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from attnscope.errors import AttnscopeError, DiskFullError
-from attnscope.trajectory import FORMAT, RunFolder, write_bytes, write_json
+from attnscope.files import write_bytes
+from attnscope.trajectory import FORMAT, RunFolder, write_json
 
 
 def manifest_error(path: Path) -> str:

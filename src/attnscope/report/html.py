@@ -20,7 +20,7 @@ from bokeh.core.json_encoder import serialize_json
 from bokeh.embed import json_item
 from bokeh.resources import Resources
 
-from attnscope.report.atomic import write_atomically
+from attnscope.files import write_bytes
 from attnscope.report.figure import Figure
 from attnscope.report.interactive import layout
 from attnscope.report.page import Cell, Page, Table
@@ -36,7 +36,7 @@ def write_report(path: Path, page: Page) -> Path:
     Links to PNG, SVG, PDF and CSV files are relative (``figures/<name>.png``,
     ``tables/<name>.csv``); :func:`attnscope.report.publish` puts the files there.
     """
-    return write_atomically(Path(path), _document(page).encode())
+    return write_bytes(Path(path), _document(page).encode())
 
 
 def _document(page: Page) -> str:

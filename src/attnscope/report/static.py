@@ -20,8 +20,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from attnscope.files import write_bytes
 from attnscope.report import style
-from attnscope.report.atomic import write_atomically
 from attnscope.report.drawable import (
     crowded,
     drawable,
@@ -87,7 +87,7 @@ def save(figure: Figure, folder: Path) -> list[Path]:
         for ending, metadata in UNDATED.items():
             buffer = io.BytesIO()
             canvas.savefig(buffer, format=ending, metadata=metadata)
-            paths.append(write_atomically(folder / f"{figure.name}.{ending}", buffer.getvalue()))
+            paths.append(write_bytes(folder / f"{figure.name}.{ending}", buffer.getvalue()))
     return paths
 
 

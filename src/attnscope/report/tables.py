@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attnscope.report.atomic import write_atomically
+from attnscope.files import write_bytes
 from attnscope.report.figure import Band, Dots, Figure, Histogram, Line, Mark, Rule
 from attnscope.report.page import Cell, Table
 
@@ -64,4 +64,4 @@ def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(rows)
-    return write_atomically(path, text.getvalue().encode())
+    return write_bytes(path, text.getvalue().encode())

@@ -20,6 +20,7 @@ import xarray as xr
 from attnscope import __version__
 from attnscope.claims import Finding, examine
 from attnscope.errors import AttnscopeError
+from attnscope.files import disk_full_as_sentence
 from attnscope.studies import of_tree
 from attnscope.studies.base import Study
 from attnscope.studies.pool import Pool
@@ -32,7 +33,6 @@ from attnscope.trajectory import (
     run_status,
     write_json,
 )
-from attnscope.trajectory.folder import disk_full_as_sentence
 
 RUNS = Path("runs")
 """Where runs go unless told otherwise, below the current directory."""

@@ -1,7 +1,7 @@
 """Trajectories: labelled arrays on disk, and functions over them."""
 
 from attnscope.trajectory.checkpoint import load_checkpoint, save_checkpoint
-from attnscope.trajectory.folder import FORMAT, RunFolder, write_bytes, write_json
+from attnscope.trajectory.folder import FORMAT, RunFolder, write_json
 from attnscope.trajectory.store import ZarrSink, create_store
 from attnscope.trajectory.tree import memory_tree, open_run, run_status
 
@@ -15,6 +15,5 @@ __all__ = [
     "open_run",
     "run_status",
     "save_checkpoint",
-    "write_bytes",
     "write_json",
 ]

@@ -10,7 +10,7 @@ from safetensors.torch import save
 
 from attnscope.engines.sink import Checkpoint
 from attnscope.errors import AttnscopeError
-from attnscope.trajectory.folder import write_bytes
+from attnscope.files import write_bytes
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:

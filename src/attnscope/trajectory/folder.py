@@ -12,16 +12,13 @@ Every file appears whole or not at all: it is written beside its place and then 
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnscope.errors import AttnscopeError, DiskFullError
+from attnscope.errors import AttnscopeError
+from attnscope.files import write_bytes
 
 FORMAT = 1
 """Version of this layout. A reader refuses a run with a larger one."""
@@ -101,29 +98,3 @@ class RunFolder:
 def write_json(path: Path, value: Any) -> None:
     """Write JSON atomically."""
     write_bytes(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file atomically."""
-    with disk_full_as_sentence(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            temporary.write_bytes(data)
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def disk_full_as_sentence(path: Path) -> Iterator[None]:
-    """Turn "no space left on device" into a sentence that says what is kept."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise DiskFullError(
-            f"the disk is full: '{path}' could not be written. What was written before is whole "
-            "and readable. Expected free space: make some, then run again with --resume."
-        ) from error

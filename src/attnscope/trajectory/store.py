@@ -16,8 +16,9 @@ from attnscope.engines.observe import Record
 from attnscope.engines.sink import Checkpoint
 from attnscope.engines.solution import Solution
 from attnscope.errors import AttnscopeError
+from attnscope.files import disk_full_as_sentence
 from attnscope.trajectory.checkpoint import save_checkpoint
-from attnscope.trajectory.folder import RunFolder, disk_full_as_sentence, write_json
+from attnscope.trajectory.folder import RunFolder, write_json
 
 CHUNK = 128
 """Record points in a chunk. Writing whole chunks costs microseconds a point; one point at a time
