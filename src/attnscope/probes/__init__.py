@@ -1,6 +1,13 @@
 """Pure functions of arrays; they serve laboratory runs and watched models alike."""
 
 from attnscope.probes.intervals import histogram_interval, mean_interval
-from attnscope.probes.sen import rank_correlation, relative_deviation
+from attnscope.probes.sen import average, largest, rank_correlation, relative_deviation
 
-__all__ = ["histogram_interval", "mean_interval", "rank_correlation", "relative_deviation"]
+__all__ = [
+    "average",
+    "histogram_interval",
+    "largest",
+    "mean_interval",
+    "rank_correlation",
+    "relative_deviation",
+]

@@ -12,6 +12,20 @@ def relative_deviation(measured: np.ndarray, predicted: np.ndarray, above: float
     return np.where(measured > above, deviation, np.nan)
 
 
+def largest(values: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
+    """Return the largest value that is a number, NaN where there is none."""
+    top = np.where(np.isnan(values), -np.inf, values).max(axis=axis)
+    return np.where(np.isinf(top), np.nan, top)
+
+
+def average(values: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
+    """Return the mean of the values that are numbers, NaN where there is none."""
+    known = ~np.isnan(values)
+    count = known.sum(axis=axis)
+    total = np.where(known, values, 0.0).sum(axis=axis)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
 def rank_correlation(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
     """Return Spearman's correlation along an axis: 1 if y grows whenever x does."""
     a = np.argsort(np.argsort(x, axis=axis), axis=axis).astype(float)

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from attnscope.claims import Claim, above, below
-from attnscope.probes import relative_deviation
+from attnscope.probes import largest, relative_deviation
 from attnscope.studies.lu2021._topic_words import select
 from attnscope.theory import lu2021
 
@@ -40,7 +40,7 @@ def _corollary1(study: Sen, case: str) -> Claim:
         def statistic(tree: xr.DataTree) -> np.ndarray:
             norm = select(tree, "norm", case).to_numpy()
             predicted = lu2021.norm_from_score(select(tree, "score", case), m)
-            return np.nanmax(relative_deviation(norm, predicted, GROWN), axis=(1, 2))
+            return largest(relative_deviation(norm, predicted, GROWN), axis=(1, 2))
 
         return statistic
 

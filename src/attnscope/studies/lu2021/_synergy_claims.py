@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from attnscope.claims import Claim, above, below, within
-from attnscope.probes import relative_deviation
+from attnscope.probes import largest, relative_deviation
 from attnscope.studies.lu2021._topic_words import select
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def _theorem1() -> Claim:
         if blind:
             distance = select(tree, "norm", "TC").to_numpy()
             predicted = select(tree, "norm", "TC", "theory").to_numpy()
-        return np.asarray(np.nanmax(relative_deviation(distance, predicted, 0.3), axis=(1, 2)))
+        return largest(relative_deviation(distance, predicted, 0.3), axis=(1, 2))
 
     return Claim(
         key="theorem1-large-start",

@@ -13,7 +13,7 @@ from attnscope.claims import Claim, above, below
 from attnscope.errors import AttnscopeError
 from attnscope.models import BagAttention, KeyQuery, classifier
 from attnscope.models.classifiers import Kind
-from attnscope.probes import mean_interval, rank_correlation, relative_deviation
+from attnscope.probes import average, mean_interval, rank_correlation, relative_deviation
 from attnscope.report.figure import Dots, Figure, Line, Panel
 from attnscope.report.page import Table
 from attnscope.studies.base import Problem
@@ -243,4 +243,4 @@ def distance(tree: xr.DataTree, case: str, reach: float = np.inf) -> np.ndarray:
     predicted = select(tree, "norm", case, "theory").to_numpy()
     deviation = relative_deviation(norm, predicted, 0.3)
     deviation[select(tree, "score", case).to_numpy() > reach] = np.nan
-    return np.asarray(np.nanmean(deviation, axis=(1, 2)))
+    return average(deviation, axis=(1, 2))
