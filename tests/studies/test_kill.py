@@ -17,6 +17,7 @@ import xarray as xr
 
 import attnscope
 from attnscope.studies.lu2021 import Sen
+from attnscope.studies.runner import command_line
 from attnscope.trajectory import RunFolder, open_run
 
 pytestmark = pytest.mark.skipif(
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 
 SPEC = {"seeds": 1, "dictionary": 60, "train": 40, "test": 20, "m": 4, "points": 301}
 BRIEF = Sen(engine="descent", epochs=3000, **SPEC)
-LONG = Sen(engine="descent", epochs=16_000, **SPEC)
+LONG = Sen(engine="descent", epochs=14_000, **SPEC)
 PATIENCE = 90
 """Seconds until a wait is given up; nothing here needs nearly as long."""
 
@@ -33,10 +34,9 @@ PATIENCE = 90
 @contextmanager
 def command(study: Sen, out: Path, *flags: str) -> Iterator[subprocess.Popen[str]]:
     """Start ``attnscope run`` in a process group of its own, and leave nothing of it behind."""
-    words = attnscope.studies.runner.command_line(study).split()[1:]
+    words = [*command_line(study).split()[1:], "--workers", "2", "--no-report", "--out", str(out)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "attnscope.cli", *words, "--workers", "2", "--no-report"]
-        + ["--out", str(out), *flags],
+        [sys.executable, "-m", "attnscope.cli", *words, *flags],
         start_new_session=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

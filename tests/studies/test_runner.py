@@ -86,16 +86,15 @@ def test_interruptions_leave_no_trace(
     assert_same(tree, expected)
 
 
-def test_processes_side_by_side_change_nothing(
-    reference: tuple[Sen, xr.DataTree], tmp_path: Path
-) -> None:
-    study, expected = reference
+def test_processes_side_by_side_change_nothing(tmp_path: Path) -> None:
+    study = Sen(seeds=1, epochs=300, **SEN)
+    expected = attnscope.run(study, tmp_path / "one", workers=1)
     heard: dict[int, list[float]] = {}
 
     def listen(run: int, fraction: float) -> None:
         heard.setdefault(run, []).append(fraction)
 
-    tree = attnscope.run(study, tmp_path / "run", workers=2, listener=listen)
+    tree = attnscope.run(study, tmp_path / "two", workers=2, listener=listen)
     assert_same(tree, expected)
     assert sorted(heard) == [0, 1, 2, 3]
     assert all(fractions[-1] == 1.0 for fractions in heard.values())

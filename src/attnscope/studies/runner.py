@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import os
 import platform
+import shlex
 import shutil
 import signal
 import threading
@@ -312,4 +313,4 @@ def command_line(study: Study) -> str:
             words += [f"--{flag}", *map(str, value)]
         else:
             words += [f"--{flag}", str(value)]
-    return " ".join(words)
+    return shlex.join(words)

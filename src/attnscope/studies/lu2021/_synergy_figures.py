@@ -60,11 +60,10 @@ def _curves(tree: xr.DataTree, name: str, suffix: str, until: int) -> list[Mark]
         data = select(tree, "norm" if name == "growth" else name, case + suffix)
         if "word" in data.dims:
             data = data.isel(word=0)
-        if name == "growth":
-            data = data - data.isel(step=0)
         early = data["epoch"].to_numpy() <= until
         epochs = data["epoch"].to_numpy()[early]
-        mean, low, high = mean_interval(data.to_numpy()[:, early])
+        values = data.to_numpy()[:, early]
+        mean, low, high = mean_interval(values - values[:, :1] if name == "growth" else values)
         marks += [Band(epochs, low, high, color=i), Line(epochs, mean, f"Attn-{case}", i)]
     return marks
 

@@ -1,0 +1,56 @@
+"""Worker processes: whatever a study prints or breaks, the run ends and says how."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from toy_study import Bowl
+
+import attnscope
+from attnscope.errors import AttnscopeError
+from attnscope.trajectory import RunFolder
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let worker processes import the toy study."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+
+
+def test_a_study_may_print_as_much_as_it_likes(tmp_path: Path) -> None:
+    tree = attnscope.run(Bowl(talkative=True, seeds=1), tmp_path / "run", workers=2)
+    assert tree.attrs["status"] == "finished: all 2 runs are complete"
+
+
+def test_a_sentence_of_a_worker_arrives_and_the_other_runs_are_done(tmp_path: Path) -> None:
+    with pytest.raises(AttnscopeError, match="^seed 1 is not to be$"):
+        attnscope.run(Bowl(fault="sentence"), tmp_path / "run", workers=2)
+    folder = RunFolder(tmp_path / "run")
+    assert [folder.state(i).get("outcome") for i in range(4)] == ["finished"] * 2 + [None] * 2
+
+
+def test_a_bug_in_a_worker_is_shown_with_its_trace(tmp_path: Path) -> None:
+    with pytest.raises(AttnscopeError) as caught:
+        attnscope.run(Bowl(fault="bug"), tmp_path / "run", workers=2)
+    message = str(caught.value)
+    assert message.startswith("a worker process died (ValueError: a bug of seed 1). What it had")
+    assert "Traceback" in message
+    assert RunFolder(tmp_path / "run").state(0)["outcome"] == "finished"
+
+
+def test_a_worker_that_is_killed_is_told_of(tmp_path: Path) -> None:
+    study = Bowl(engine="descent", epochs=2_000_000, seeds=1)
+
+    def kill(run: int, fraction: float) -> None:
+        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        for child in map(int, children):
+            if "attnscope.studies.worker" in Path(f"/proc/{child}/cmdline").read_text():
+                os.kill(child, signal.SIGKILL)
+
+    if not Path(f"/proc/self/task/{os.getpid()}/children").exists():
+        pytest.skip("child processes are looked up in /proc")
+    with pytest.raises(AttnscopeError, match=r"a worker process died \(exit code -9\).*--resume"):
+        attnscope.run(study, tmp_path / "run", workers=2, listener=kill)

@@ -1,0 +1,114 @@
+"""Specs: checked, named by what they hold, and found by where they lie."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy_study import Bowl
+
+from attnscope import studies
+from attnscope.engines import Descent, Flow
+from attnscope.errors import AttnscopeError
+from attnscope.studies.base import Study
+from attnscope.studies.lu2021 import Query, Sen
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ({"seeds": 0}, "seeds = 0: expected 1 or more"),
+        ({"epochs": 0}, "epochs = 0: expected 1 or more"),
+        ({"points": 1}, "points = 1: expected 2 or more"),
+        ({"lr": 0.0}, "lr = 0.0: expected a finite learning rate above 0"),
+        ({"lr": float("nan")}, "lr = nan"),
+        ({"lr": float("inf")}, "lr = inf"),
+        ({"engine": "steam"}, "engine = 'steam': expected 'flow' or 'descent'"),
+    ],
+)
+def test_fields_out_of_range_are_refused(spec: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(AttnscopeError, match=sentence):
+        Bowl(**spec)
+
+
+def test_names_come_from_where_the_module_lies() -> None:
+    assert Sen.name() == "lu2021.sen"
+    assert Bowl.name() == "toy_study:Bowl"
+
+
+def test_identity_is_of_the_spec() -> None:
+    assert Sen().identity().startswith("lu2021.sen-")
+    assert Bowl().identity().startswith("Bowl-")
+    assert Sen().identity() == Sen(seeds=Sen().seeds).identity()
+    assert Sen().identity() != Sen(seeds=3).identity()
+
+
+def test_scales() -> None:
+    assert Sen.at("paper") == Sen()
+    assert Sen.at("quick") == Sen(**Sen.quick)
+    assert Sen.at("quick") != Sen()
+    with pytest.raises(AttnscopeError, match="scale = 'huge': expected 'quick' or 'paper'"):
+        Sen.at("huge")  # type: ignore[arg-type]
+
+
+def test_json_round_trip_keeps_tuples() -> None:
+    study = Query(query_variances=(0.1, 3.0), seeds=1)
+    assert Query.from_json(json.loads(json.dumps(study.to_json()))) == study
+
+
+def test_unknown_fields_in_json_get_the_nearest_name() -> None:
+    with pytest.raises(AttnscopeError, match=r"no field 'seed'\. Did you mean 'seeds'\?"):
+        Sen.from_json({"seed": 3})
+
+
+def test_engines() -> None:
+    assert Bowl(lr=0.2).make_engine() == Flow(lr=0.2)
+    assert Bowl(lr=0.2, correct=True).make_engine() == Flow(lr=0.2, correct=True)
+    assert Bowl(lr=0.2, engine="descent").make_engine() == Descent(lr=0.2)
+    assert Bowl(lr=0.5, epochs=10).time == 5.0
+
+
+def test_seeds_are_outermost() -> None:
+    assert Bowl(seeds=2).runs() == [("steep", 0), ("flat", 0), ("steep", 1), ("flat", 1)]
+
+
+def test_every_study_is_found_and_has_a_summary() -> None:
+    assert studies.names() == [
+        f"lu2021.{n}" for n in ("capacity", "cnn", "query", "sen", "synergy")
+    ]
+    for name in studies.names():
+        found = studies.load(name)
+        assert issubclass(found, Study)
+        assert found.name() == name
+        assert found.citation
+        assert studies.summary(name).endswith(").")
+
+
+def test_an_unknown_study_gets_the_nearest_name() -> None:
+    with pytest.raises(
+        AttnscopeError, match=r"no study 'lu2021\.senn'\. Did you mean 'lu2021\.sen'"
+    ):
+        studies.load("lu2021.senn")
+
+
+@pytest.mark.parametrize("name", ["no_such_module:Study", "toy_study:Cup", ":", "toy_study:"])
+def test_an_own_study_that_is_not_there_is_a_sentence(name: str) -> None:
+    with pytest.raises(AttnscopeError, match=rf"there is no study '{name}'.*module:Class"):
+        studies.load(name)
+
+
+def test_a_tree_knows_its_study(tmp_path: Path) -> None:
+    import attnscope
+
+    study = Bowl(seeds=1, start=(3.0, 4.0))
+    assert studies.of_tree(attnscope.run(study, tmp_path / "run", workers=1)) == study
+
+
+def test_what_a_study_must_say_is_asked_for() -> None:
+    empty = Study()
+    for method in (empty.cases, empty.truth, empty.claims):
+        with pytest.raises(NotImplementedError):
+            method()
+    assert empty.tables(None) == []  # type: ignore[arg-type]
