@@ -30,12 +30,12 @@ if TYPE_CHECKING:
         Observable,
         Patience,
         Record,
-        parameters,
+        snapshots,
     )
     from attnscope.errors import AttnscopeError
     from attnscope.studies.reporting import write_report
     from attnscope.studies.runner import findings, run
-    from attnscope.train import train
+    from attnscope.training import train
     from attnscope.trajectory import open_run
 
 __version__ = "0.1.0"
@@ -53,8 +53,8 @@ __all__ = [
     "Record",
     "findings",
     "open_run",
-    "parameters",
     "run",
+    "snapshots",
     "train",
     "write_report",
 ]
@@ -64,7 +64,7 @@ _HOMES = {
     "findings": "studies.runner",
     "open_run": "trajectory",
     "run": "studies.runner",
-    "train": "train",
+    "train": "training",
     "write_report": "studies.reporting",
 }
 

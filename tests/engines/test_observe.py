@@ -18,7 +18,7 @@ from attnscope.engines import (
     Memory,
     Observable,
     Record,
-    parameters,
+    snapshots,
 )
 from attnscope.errors import AttnscopeError
 
@@ -120,7 +120,7 @@ def test_records_of_different_density_are_read_side_by_side(engine: Descent | Fl
 def test_all_parameters_can_be_recorded(engine: Descent | Flow) -> None:
     sink, model = Memory(), Perceptron()
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
-    record = parameters(model, Linear(3))
+    record = snapshots(model, Linear(3))
     assert (record.group, record.dim) == ("params", "snapshot")
     dims = {observable.name: observable.dims for observable in record.observables}
     assert dims["first.weight"] == ("first.weight[0]", "first.weight[1]")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from toys import Perceptron, Point, flat, quadratic, regression
 
-from attnscope.engines import Descent, Flow, Linear, Memory, parameters
+from attnscope.engines import Descent, Flow, Linear, Memory, snapshots
 from attnscope.errors import AttnscopeError
 
 pytestmark = [
@@ -122,7 +122,7 @@ def test_tall_and_wide_parameters_train_as_pytorch_trains_them(
         return 0.5 * ((scale * model.w**2).sum() + model.before.square().sum() + model.after**2)
 
     model, start, sink = Holder(), Holder(), Memory()
-    engine.run(model, loss, time=2.0, record=[parameters(model, Linear(2))], sink=sink)
+    engine.run(model, loss, time=2.0, record=[snapshots(model, Linear(2))], sink=sink)
 
     def decay(rate: Tensor | float) -> Tensor:
         rate = torch.as_tensor(rate)

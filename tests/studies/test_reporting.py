@@ -37,14 +37,14 @@ def test_the_page_says_what_was_done(tree: xr.DataTree) -> None:
 
 
 def test_the_report_goes_to_the_runs_own_folder(tree: xr.DataTree, tmp_path: Path) -> None:
-    path = attnscope.report(tree)
+    path = attnscope.write_report(tree)
     assert path == tmp_path / "run" / "report.html"
     kept = json.loads((tmp_path / "run" / "findings.json").read_text())
     assert [Finding(**entry) for entry in kept] == attnscope.findings(tree)
 
 
 def test_or_where_it_is_told_to(tree: xr.DataTree, tmp_path: Path) -> None:
-    assert attnscope.report(tree, tmp_path / "there") == tmp_path / "there" / "report.html"
+    assert attnscope.write_report(tree, tmp_path / "there") == tmp_path / "there" / "report.html"
     assert (tmp_path / "there" / "findings.json").exists()
     assert not (tmp_path / "run" / "report.html").exists()
 
@@ -56,10 +56,10 @@ def test_findings_are_not_decided_twice(tree: xr.DataTree, monkeypatch: pytest.M
         raise AssertionError("decided again")
 
     monkeypatch.setattr("attnscope.studies.reporting.findings", never)
-    assert attnscope.report(tree, found=found).exists()
+    assert attnscope.write_report(tree, found=found).exists()
 
 
 def test_a_trajectory_without_a_folder_needs_one(tree: xr.DataTree) -> None:
     del tree.attrs["path"]
     with pytest.raises(AttnscopeError, match="expected out=FOLDER"):
-        attnscope.report(tree)
+        attnscope.write_report(tree)

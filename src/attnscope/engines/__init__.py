@@ -8,7 +8,7 @@ from attnscope.engines.observe import (
     Logarithmic,
     Observable,
     Record,
-    parameters,
+    snapshots,
 )
 from attnscope.engines.sink import Checkpoint, Memory, Sink
 from attnscope.engines.solution import Outcome, Solution
@@ -29,5 +29,5 @@ __all__ = [
     "Record",
     "Sink",
     "Solution",
-    "parameters",
+    "snapshots",
 ]

@@ -106,7 +106,7 @@ class Record:
         return times if grid is None else np.unique(np.round(times / grid)) * grid
 
 
-def parameters(model: nn.Module, at: Schedule, dim: str = "snapshot") -> Record:
+def snapshots(model: nn.Module, at: Schedule, dim: str = "snapshot") -> Record:
     """Return a record of all parameters of ``model``, for the group ``params``."""
 
     def reader(name: str) -> Callable[[nn.Module], Tensor]:

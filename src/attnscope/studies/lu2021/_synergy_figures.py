@@ -26,7 +26,7 @@ def figures(study: Synergy, tree: xr.DataTree) -> list[Figure]:
 def synergy(study: Synergy, tree: xr.DataTree) -> Figure:
     """Draw Fig 3: five panels over the early epochs."""
     turn = Rule(float(np.mean(turning_epochs(tree))), "mean turn", vertical=True)
-    zoom = 1500
+    zoom = 800
     panels = (
         ("score, positive start", "score", "", study.early, ()),
         ("embedding norm, positive start", "norm", "", study.early, ()),
