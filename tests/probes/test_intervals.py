@@ -1,32 +1,59 @@
+"""Intervals over seeds against scipy, and histograms that lose nothing."""
+
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from attnscope.probes import histogram_interval, mean_interval
 
 
-def test_mean_interval_is_students() -> None:
-    values = np.random.default_rng(1).normal(size=(5, 3))
-    mean, low, high = mean_interval(values)
-    for column in range(3):
-        expected = stats.t.interval(
-            0.95, 4, loc=values[:, column].mean(), scale=stats.sem(values[:, column])
-        )
-        np.testing.assert_allclose([low[column], high[column]], expected)
-        assert low[column] < mean[column] < high[column]
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_mean_interval_is_students(level: float, axis: int) -> None:
+    values = np.random.default_rng(0).normal(3.0, 2.0, (5, 7))
+    mean, low, high = mean_interval(values, axis=axis, level=level)
+    expected = stats.t.interval(
+        level,
+        values.shape[axis] - 1,
+        loc=values.mean(axis=axis),
+        scale=stats.sem(values, axis=axis),
+    )
+    assert np.allclose(mean, values.mean(axis=axis), rtol=1e-14)
+    assert np.allclose(low, expected[0], rtol=1e-12)
+    assert np.allclose(high, expected[1], rtol=1e-12)
 
 
-def test_a_single_value_has_no_spread() -> None:
-    mean, low, high = mean_interval(np.array([[2.0, 3.0]]))
-    np.testing.assert_array_equal(mean, [2.0, 3.0])
-    np.testing.assert_array_equal(low, high)
+def test_one_seed_has_no_spread() -> None:
+    values = np.array([[1.0, 2.0]])
+    assert all(np.array_equal(part, values[0]) for part in mean_interval(values))
 
 
-def test_histogram_counts_every_sample_once() -> None:
-    samples = np.random.default_rng(2).normal(size=(4, 100)) * 3
-    mean, low, high = histogram_interval(samples, np.linspace(-1, 1, 8))
-    assert np.isclose(mean.sum(), 1.0)
+@given(
+    st.integers(1, 5),
+    st.integers(1, 40),
+    st.integers(1, 12),
+    st.integers(0, 2**31),
+)
+def test_the_shares_sum_to_one(runs: int, samples: int, bins: int, seed: int) -> None:
+    """Samples outside the edges are counted in the outermost bins."""
+    values = np.random.default_rng(seed).normal(0, 3, (runs, samples))
+    mean, low, high = histogram_interval(values, np.linspace(-1, 1, bins + 1))
+    assert mean.shape == low.shape == high.shape == (bins,)
+    assert mean.sum() == pytest.approx(1.0)
     assert (low >= 0).all()
-    assert (low <= mean).all()
-    assert (mean <= high).all()
+    assert (low <= mean + 1e-15).all()
+    assert (mean <= high + 1e-15).all()
+
+
+def test_a_histogram_by_hand() -> None:
+    samples = np.array([[0.1, 0.2, 0.9, 5.0], [-3.0, 0.6, 0.7, 0.8]])
+    mean, low, high = histogram_interval(samples, np.array([0.0, 0.5, 1.0]))
+    assert mean.tolist() == [0.375, 0.625]
+    shares = np.array([[0.5, 0.5], [0.25, 0.75]])
+    _, expected_low, expected_high = mean_interval(shares)
+    assert np.allclose(low, np.clip(expected_low, 0, None))
+    assert np.allclose(high, expected_high)

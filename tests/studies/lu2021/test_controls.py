@@ -14,7 +14,7 @@ STUDIES: dict[str, Study] = {
     "capacity": Capacity(seeds=3, epochs=10_000, dictionary=1000, train=200, m=10, points=51),
     "synergy": Synergy(seeds=2, epochs=20_000, dictionary=1000, train=200, points=101),
     "query": Query(
-        seeds=2,
+        seeds=1,
         epochs=2000,
         dictionary=300,
         train=100,
