@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 
 from attnscope.claims import Finding
+from attnscope.cli.kept import kept_findings
 from attnscope.errors import AttnscopeError, nearest
 from attnscope.report.terminal import claims_table
 from attnscope.studies import names
@@ -31,7 +31,7 @@ def ledger(paper: str, runs: str) -> int:
         manifest = folder.manifest()
         if not manifest["study"].startswith(f"{paper}." if paper else ""):
             continue
-        findings = [Finding(**entry) for entry in json.loads(path.read_text())]
+        findings = kept_findings(path)
         console.rule(escape(f"{manifest['study']}  ({folder.path}, {manifest['status']})"))
         console.print(claims_table(findings))
         shown += findings

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from attnscope.claims import Finding
+from attnscope.cli.kept import kept_findings
 from attnscope.report.terminal import claims_table
 from attnscope.trajectory import RunFolder, open_run
 
@@ -37,8 +37,7 @@ def show(path: str) -> int:
             table.add_row(*map(escape, (f"{name}/{variable}", sizes, _meaning(array))))
     console.print(table)
     if folder.findings_path.exists():
-        entries = json.loads(folder.findings_path.read_text())
-        console.print(claims_table([Finding(**entry) for entry in entries]))
+        console.print(claims_table(kept_findings(folder.findings_path)))
     if folder.report_path.exists():
         say(f"report: {folder.report_path}")
     return 0

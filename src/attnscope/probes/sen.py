@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import stats
 
 
 def relative_deviation(measured: np.ndarray, predicted: np.ndarray, above: float) -> np.ndarray:
@@ -27,10 +28,13 @@ def average(values: np.ndarray, axis: tuple[int, ...]) -> np.ndarray:
 
 
 def rank_correlation(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray:
-    """Return Spearman's correlation along an axis: 1 if y grows whenever x does."""
-    a = np.argsort(np.argsort(x, axis=axis), axis=axis).astype(float)
-    b = np.argsort(np.argsort(y, axis=axis), axis=axis).astype(float)
+    """Return Spearman's correlation along an axis: 1 if y grows whenever x does.
+
+    Equal values share their mean rank; against a constant there is no correlation, and it is NaN.
+    """
+    a, b = (stats.rankdata(values, axis=axis) for values in (x, y))
     a -= a.mean(axis=axis, keepdims=True)
     b -= b.mean(axis=axis, keepdims=True)
     norm = np.sqrt((a**2).sum(axis=axis) * (b**2).sum(axis=axis))
-    return np.asarray((a * b).sum(axis=axis) / norm)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((a * b).sum(axis=axis) / norm)

@@ -10,9 +10,9 @@ from attnscope.studies.base import Study
 from attnscope.studies.lu2021 import Capacity, Cnn, Query, Sen, Synergy
 
 STUDIES: dict[str, Study] = {
-    "sen": Sen(seeds=2, epochs=5000, dictionary=2000, train=400, points=51),
+    "sen": Sen(seeds=1, epochs=5000, dictionary=2000, train=400, points=51),
     "capacity": Capacity(seeds=3, epochs=10_000, dictionary=1000, train=200, m=10, points=51),
-    "synergy": Synergy(seeds=2, epochs=20_000, dictionary=1000, train=200, points=101),
+    "synergy": Synergy(seeds=1, epochs=20_000, dictionary=1000, train=200, points=101),
     "query": Query(
         seeds=1,
         epochs=2000,

@@ -26,7 +26,13 @@ SEEN = {"FC": 4.8, "TC": 3.0, "TL": 1.8}
 class Capacity(TopicWordsStudy):
     """The end of training under three classifiers of growing capacity."""
 
-    quick: ClassVar[dict[str, Any]] = {"seeds": 3, "epochs": 2000, "dictionary": 2000, "train": 400}
+    quick: ClassVar[dict[str, Any]] = {
+        "seeds": 3,
+        "epochs": 10_000,
+        "dictionary": 1000,
+        "train": 200,
+        "m": 10,
+    }
 
     def cases(self) -> tuple[str, ...]:
         """Return the three models."""

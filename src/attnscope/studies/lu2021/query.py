@@ -42,8 +42,10 @@ class Query(TopicWordsStudy):
     quick: ClassVar[dict[str, Any]] = {
         "seeds": 2,
         "epochs": 2000,
-        "dictionary": 1000,
-        "train": 400,
+        "dictionary": 300,
+        "train": 100,
+        "test": 50,
+        "m": 10,
         "query_variances": (0.1, 2.0),
     }
 

@@ -42,8 +42,8 @@ class Synergy(TopicWordsStudy):
     quick: ClassVar[dict[str, Any]] = {
         "seeds": 3,
         "epochs": 20_000,
-        "dictionary": 2000,
-        "train": 400,
+        "dictionary": 1000,
+        "train": 200,
     }
 
     def cases(self) -> tuple[str, ...]:

@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attnscope import Descent, Flow, Linear, LossBelow, Observable, Record, parameters
-from attnscope.train import train
+from attnscope import Descent, Flow, Linear, LossBelow, Observable, Record, snapshots, train
 
 
 class Point(nn.Module):
@@ -49,7 +48,7 @@ def test_flow_decays_exponentially() -> None:
 
 def test_parameters_have_a_group_of_their_own() -> None:
     model = Point()
-    record = [Record((X,), Linear(3)), parameters(model, Linear(2))]
+    record = [Record((X,), Linear(3)), snapshots(model, Linear(2))]
     tree = train(model, bowl, Descent(lr=0.1), time=1.0, record=record)
     assert set(tree.children) == {"observables", "params", "stats"}
     assert tree["params/x"].dims == ("run", "snapshot", "x[0]")

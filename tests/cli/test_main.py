@@ -1,0 +1,109 @@
+"""The front door: help at once, names that are nearly right, exit codes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import attnscope
+from attnscope.cli import VERBS, main
+
+Capture = pytest.CaptureFixture[str]
+SCRIPT = Path(sys.executable).with_name("attnscope")
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+def test_help(words: list[str], capsys: Capture) -> None:
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("usage: attnscope COMMAND")
+    assert all(f"  {verb} " in out for verb in VERBS)
+
+
+def test_version(capsys: Capture) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"attnscope {attnscope.__version__}\n"
+
+
+def test_an_unknown_command(capsys: Capture) -> None:
+    assert main(["lsit"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == (
+        "attnscope: there is no command 'lsit'. Did you mean 'list'? "
+        "Expected one of: list, run, claims, show.\n"
+    )
+
+
+@pytest.mark.parametrize("verb", ["list", "claims", "show"])
+def test_help_of_a_command(verb: str, capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([verb, "--help"])
+    assert left.value.code == 0
+    assert f"usage: attnscope {verb}" in capsys.readouterr().out
+
+
+def test_a_command_with_a_word_too_many(capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["list", "everything"])
+    assert left.value.code == 2
+    assert "everything" in capsys.readouterr().err
+
+
+def test_list(capsys: Capture) -> None:
+    assert main(["list"]) == 0
+    out = capsys.readouterr().out
+    for name in ("capacity", "cnn", "query", "sen", "synergy"):
+        assert f"lu2021.{name} " in out
+
+
+@pytest.mark.parametrize("words", [["--help"], ["list"], ["run", "--help"], ["lsit"]])
+def test_nothing_heavy_is_imported_to_answer(words: list[str]) -> None:
+    code = (
+        "import sys\nfrom attnscope.cli import main\n"
+        f"main({words!r})\n"
+        "heavy = ('torch', 'numpy', 'xarray', 'zarr', 'scipy', 'tyro', 'bokeh')\n"
+        "print('HEAVY', [m for m in heavy if m in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "HEAVY []"
+
+
+def test_ctrl_c_anywhere_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("attnscope.cli._dispatch", interrupt)
+    assert main(["list"]) == 2
+    assert capsys.readouterr().err == "attnscope: interrupted. What was written is kept.\n"
+
+
+def test_the_console_script() -> None:
+    if not SCRIPT.exists():
+        pytest.skip("attnscope is not installed beside this Python")
+    done = subprocess.run(
+        [SCRIPT, "run", "lu2021.senn"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert "Did you mean 'lu2021.sen'?" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "attnscope.cli", "--help"],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    os.close(writer)
+    assert done.stderr == ""
+    assert done.returncode == 0

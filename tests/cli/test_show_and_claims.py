@@ -1,0 +1,119 @@
+"""``attnscope show`` and ``attnscope claims``, over runs that are there and runs that are not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from attnscope.cli import main
+from attnscope.trajectory import FORMAT
+
+Capture = pytest.CaptureFixture[str]
+SPEC = {"seeds": 2, "epochs": 100, "train": 40, "test": 20, "points": 11}
+SMALL = [word for name, value in SPEC.items() for word in (f"--{name}", str(value))]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with two runs."""
+    folder = tmp_path_factory.mktemp("all")
+    for study, more in (
+        ("lu2021.capacity", ["--m", "4", "--dictionary", "60"]),
+        ("lu2021.cnn", ["--dictionary", "12"]),
+    ):
+        out = folder / study
+        words = ["run", study, *SMALL, *more, "--workers", "1", "--no-report", "--out", str(out)]
+        assert main(words) == 0
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+
+
+def test_show_says_what_a_run_is(runs: Path, capsys: Capture) -> None:
+    assert main(["show", str(runs / "lu2021.capacity")]) == 0
+    out = capsys.readouterr().out
+    assert "lu2021.capacity  finished: all 6 runs are complete" in out
+    assert "made by: attnscope run lu2021.capacity --seeds 2" in out
+    assert "seeds = 2, engine = flow" in out
+    assert "observables/score" in out
+    assert "run 6 × step 11 × word 8" in out
+    assert "s_t of topic words" in out
+    assert "theory/attention" in out
+    assert "more score" in out or "larger score" in out
+
+
+def test_show_works_on_a_run_that_has_hardly_begun(
+    runs: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    half = tmp_path / "half"
+    shutil.copytree(runs / "lu2021.capacity", half)
+    shutil.rmtree(half / "runs")
+    shutil.rmtree(half / "trajectory.zarr" / "theory")
+    (half / "findings.json").unlink()
+    assert main(["show", str(half)]) == 0
+    assert "0 of 6 runs are complete" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("content", [None, "{", json.dumps({"format": FORMAT + 1})])
+def test_show_on_what_is_not_a_run(tmp_path: Path, capsys: Capture, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / "run.json").write_text(content)
+    assert main(["show", str(tmp_path)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("attnscope: ")
+    expected = {
+        None: "is not a run: there is no run.json in it",
+        "{": "is not a manifest of a run",
+    }.get(content, f"in format {FORMAT + 1}; this version reads up to format {FORMAT}")
+    assert expected in captured.err
+
+
+def test_claims_over_a_folder_of_runs(runs: Path, capsys: Capture) -> None:
+    assert main(["claims", "--runs", str(runs)]) == 0
+    out = capsys.readouterr().out
+    assert out.index("lu2021.capacity  (") < out.index("lu2021.cnn  (")
+    kept = [json.loads(p.read_text()) for p in sorted(runs.glob("*/findings.json"))]
+    total = sum(map(len, kept))
+    holds = sum(f["verdict"] == "holds" for findings in kept for f in findings)
+    passing = sum(not f["control_fails"] for findings in kept for f in findings)
+    assert f"{holds} of {total} claims hold; {passing} controls pass" in out
+
+
+def test_claims_of_one_paper(runs: Path, capsys: Capture) -> None:
+    assert main(["claims", "lu2021", "--runs", str(runs)]) == 0
+    assert "lu2021.cnn" in capsys.readouterr().out
+
+
+def test_claims_of_an_unknown_paper(runs: Path, capsys: Capture) -> None:
+    assert main(["claims", "lu2012", "--runs", str(runs)]) == 2
+    assert capsys.readouterr().err == (
+        "attnscope: there are no studies of 'lu2012'. Did you mean 'lu2021'? "
+        "Expected one of: lu2021.\n"
+    )
+
+
+@pytest.mark.parametrize("where", [".", "nowhere"])
+def test_claims_without_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, where: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["claims", "--runs", where]) == 0
+    assert f"no run below '{where}' has decided a claim yet" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["{", '[{"key": "x"}]', "3"])
+def test_findings_that_cannot_be_read_are_a_sentence(
+    runs: Path, tmp_path: Path, capsys: Capture, text: str
+) -> None:
+    shutil.copytree(runs / "lu2021.cnn", tmp_path / "run")
+    (tmp_path / "run" / "findings.json").write_text(text)
+    for words in (["claims", "--runs", str(tmp_path)], ["show", str(tmp_path / "run")]):
+        assert main(words) == 2
+        assert "findings.json' cannot be read: expected" in capsys.readouterr().err
