@@ -11,6 +11,8 @@ import pytest
 from attnscope.cli import main
 from attnscope.trajectory import FORMAT
 
+pytestmark = pytest.mark.xdist_group("show")  # one fixture for all
+
 Capture = pytest.CaptureFixture[str]
 SPEC = {"seeds": 2, "epochs": 100, "train": 40, "test": 20, "points": 11}
 SMALL = [word for name, value in SPEC.items() for word in (f"--{name}", str(value))]

@@ -16,32 +16,47 @@ import pytest
 import xarray as xr
 
 import attnscope
-from attnscope.studies.base import Study
-from attnscope.studies.lu2021 import Cnn, Sen
+from attnscope.studies.lu2021 import Sen
 from attnscope.studies.runner import command_line
 from attnscope.trajectory import RunFolder, open_run
 
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc"
-)
+pytestmark = [
+    pytest.mark.xdist_group("kill"),
+    pytest.mark.skipif(
+        not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc"
+    ),
+]
 
-SPEC = {"seeds": 1, "dictionary": 60, "train": 40, "test": 20, "m": 4, "points": 301}
-BRIEF = Sen(engine="descent", epochs=3000, **SPEC)
-LONG = Cnn(seeds=3, engine="descent", epochs=3200, dictionary=12, train=60, test=20, points=301)
+STUDY = Sen(
+    engine="descent", epochs=4000, seeds=1, dictionary=60, train=40, test=20, m=4, points=301
+)
+OFTEN = """
+from attnscope.trajectory import ZarrSink
+ZarrSink.__init__.__kwdefaults__["every"] = 0.3
+"""
+"""What every process does first, so that a checkpoint comes long before the end."""
 PATIENCE = 90
 """Seconds until a wait is given up; nothing here needs nearly as long."""
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> xr.DataTree:
+    """Return the run that nobody disturbs."""
+    return attnscope.run(STUDY, tmp_path_factory.mktemp("whole") / "run", workers=1)
+
+
 @contextmanager
-def command(study: Study, out: Path, *flags: str) -> Iterator[subprocess.Popen[str]]:
+def command(out: Path, *flags: str) -> Iterator[subprocess.Popen[str]]:
     """Start ``attnscope run`` in a process group of its own, and leave nothing of it behind."""
-    words = [*command_line(study).split()[1:], "--workers", "2", "--no-report", "--out", str(out)]
+    words = [*command_line(STUDY).split()[1:], "--workers", "2", "--no-report", "--out", str(out)]
+    (out.parent / "sitecustomize.py").write_text(OFTEN)
     process = subprocess.Popen(
         [sys.executable, "-m", "attnscope.cli", *words, *flags],
         start_new_session=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, "PYTHONPATH": str(out.parent)},
     )
     try:
         yield process
@@ -99,10 +114,9 @@ def chunks(out: Path) -> int:
     return len(list(out.glob("trajectory.zarr/observables/loss/c/*/*")))
 
 
-def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path) -> None:
-    whole = attnscope.run(BRIEF, tmp_path / "whole", workers=1)
+def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path, whole: xr.DataTree) -> None:
     out = tmp_path / "run"
-    with command(BRIEF, out) as process:
+    with command(out) as process:
         wait_for(lambda: chunks(out), process)
         os.killpg(process.pid, signal.SIGINT)
         stdout, stderr = process.communicate(timeout=PATIENCE)
@@ -119,21 +133,20 @@ def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path: Path) -> None:
     states = [folder.state(i) for i in range(4)]
     halted = [i for i, state in enumerate(states) if state.get("outcome") == "interrupted"]
     assert all(folder.checkpoint_path(i).exists() for i in halted)
-    assert_same(attnscope.run(BRIEF, out, workers=1, resume=True), whole)
+    assert_same(attnscope.run(STUDY, out, workers=1, resume=True), whole)
 
 
-def test_a_killed_run_goes_on_bit_for_bit(tmp_path: Path) -> None:
-    whole = attnscope.run(LONG, tmp_path / "whole", workers=1)
+def test_a_killed_run_goes_on_bit_for_bit(tmp_path: Path, whole: xr.DataTree) -> None:
     out = tmp_path / "run"
     folder = RunFolder(out)
 
     def kept() -> bool:
         return any(
             folder.state(i).get("outcome") == "finished" or folder.checkpoint_path(i).exists()
-            for i in range(3)
+            for i in range(4)
         )
 
-    with command(LONG, out) as process:
+    with command(out) as process:
         wait_for(kept, process)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(PATIENCE)
@@ -142,7 +155,7 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path: Path) -> None:
     assert 0 < first < whole["observables/loss"].size
 
     # Again, and this time only the parent dies: its workers must follow by themselves.
-    with command(LONG, out, "--resume") as process:
+    with command(out, "--resume") as process:
         wait_for(lambda: len(members(process.pid)) == 3 and recorded(folder) > before, process)
         process.kill()
         process.wait(PATIENCE)
@@ -152,10 +165,10 @@ def test_a_killed_run_goes_on_bit_for_bit(tmp_path: Path) -> None:
             time.sleep(0.05)
     second = assert_prefix(out, whole)
     assert second >= first
-    assert_same(attnscope.run(LONG, out, workers=1, resume=True), whole)
+    assert_same(attnscope.run(STUDY, out, workers=1, resume=True), whole)
 
 
 def recorded(folder: RunFolder) -> int:
     """Return how many points all runs together say they have recorded."""
-    states = (folder.state(i) for i in range(len(LONG.runs())))
+    states = (folder.state(i) for i in range(len(STUDY.runs())))
     return sum(state.get("recorded", {}).get("step", 0) for state in states)

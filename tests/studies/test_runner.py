@@ -17,6 +17,8 @@ from attnscope.studies import runner
 from attnscope.studies.lu2021 import Sen
 from attnscope.trajectory import RunFolder, open_run
 
+pytestmark = pytest.mark.xdist_group("runner")  # one fixture for all
+
 SEN = {"dictionary": 60, "train": 40, "test": 20, "m": 4, "points": 151}
 
 

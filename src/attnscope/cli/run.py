@@ -62,6 +62,9 @@ def run(words: list[str]) -> int:
     console = Console()
     found = keep_findings(tree)
     console.print(claims_table(found))
+    if departures := study.departures():
+        text = f"not the paper's setting: {departures}. The verdicts speak of this one."
+        console.print(text, highlight=False, markup=False)
     if options.report:
         where = f"report: {write_report(tree, found=found)}"
     else:

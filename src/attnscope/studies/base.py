@@ -109,6 +109,16 @@ class Study:
         short = self.name().split(":")[-1]
         return f"{short}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
+    def departures(self) -> str:
+        """Say in which fields the spec differs from the paper's, seeds aside; empty if in none."""
+        default = type(self)()
+        other = [
+            f"{name} = {value} (paper: {getattr(default, name)})"
+            for name, value in vars(self).items()
+            if name != "seeds" and value != getattr(default, name)
+        ]
+        return ", ".join(other)
+
     @property
     def time(self) -> float:
         """The end of the run: learning rate × epochs."""

@@ -9,9 +9,13 @@ from attnscope.claims import Finding
 from attnscope.studies.base import Study
 from attnscope.studies.lu2021 import Capacity, Cnn, Query, Sen, Synergy
 
+pytestmark = pytest.mark.xdist_group("controls")  # one fixture for all
+
 STUDIES: dict[str, Study] = {
     "sen": Sen(seeds=1, epochs=5000, dictionary=2000, train=400, points=51),
-    "capacity": Capacity(seeds=3, epochs=10_000, dictionary=1000, train=200, m=10, points=51),
+    "capacity": Capacity(
+        seeds=3, epochs=5000, topics=2, dictionary=2000, train=200, m=10, points=21
+    ),
     "synergy": Synergy(seeds=1, epochs=20_000, dictionary=1000, train=200, points=101),
     "query": Query(
         seeds=1,

@@ -14,6 +14,8 @@ from attnscope.report.figure import Band, Dots, Histogram, Line, Rule
 from attnscope.studies.base import Study
 from attnscope.studies.lu2021 import Capacity, Cnn, Query, Sen, Synergy
 
+pytestmark = pytest.mark.xdist_group("tiny studies")  # one fixture for all
+
 TINY: dict[str, Any] = {
     "seeds": 2,
     "dictionary": 60,
@@ -25,8 +27,8 @@ TINY: dict[str, Any] = {
 STUDIES: tuple[Study, ...] = (
     Sen(epochs=3000, **TINY),
     Capacity(epochs=200, **TINY),
-    Synergy(epochs=3000, **TINY),
-    Query(epochs=500, words_per_topic=1, query_variances=(0.5, 2.0), **TINY),
+    Synergy(epochs=300, **TINY),
+    Query(epochs=200, topics=2, query_variances=(0.5, 2.0), **TINY),
     Cnn(seeds=2, epochs=200, dictionary=12, train=60, test=20, points=21),
 )
 

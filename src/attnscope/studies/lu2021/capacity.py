@@ -26,13 +26,7 @@ SEEN = {"FC": 4.8, "TC": 3.0, "TL": 1.8}
 class Capacity(TopicWordsStudy):
     """The end of training under three classifiers of growing capacity."""
 
-    quick: ClassVar[dict[str, Any]] = {
-        "seeds": 3,
-        "epochs": 10_000,
-        "dictionary": 1000,
-        "train": 200,
-        "m": 10,
-    }
+    quick: ClassVar[dict[str, Any]] = {"seeds": 3}
 
     def cases(self) -> tuple[str, ...]:
         """Return the three models."""

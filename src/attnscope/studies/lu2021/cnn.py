@@ -47,7 +47,7 @@ class Cnn(Study):
     """Variance of the entries of the initial embeddings and keys."""
 
     citation = CITATION
-    quick: ClassVar[dict[str, Any]] = {"seeds": 3, "epochs": 1000, "dictionary": 40, "train": 300}
+    quick: ClassVar[dict[str, Any]] = {"seeds": 3}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -39,15 +39,7 @@ class Query(TopicWordsStudy):
     query_variances: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0)
     """σ² of the entries of the initial query."""
 
-    quick: ClassVar[dict[str, Any]] = {
-        "seeds": 2,
-        "epochs": 2000,
-        "dictionary": 300,
-        "train": 100,
-        "test": 50,
-        "m": 10,
-        "query_variances": (0.1, 2.0),
-    }
+    quick: ClassVar[dict[str, Any]] = {"seeds": 1, "query_variances": (0.1, 2.0)}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -29,7 +29,7 @@ class Sen(TopicWordsStudy):
     A fourth case breaks the condition of Theorem 2: two columns of the fixed U are equal.
     """
 
-    quick: ClassVar[dict[str, Any]] = {"seeds": 3, "dictionary": 2000, "train": 400}
+    quick: ClassVar[dict[str, Any]] = {"seeds": 2}
 
     def cases(self) -> tuple[str, ...]:
         """Return the three models, and the control of Theorem 2."""

@@ -39,12 +39,7 @@ class Synergy(TopicWordsStudy):
     early: int = 3000
     """Epochs at the beginning that are recorded densely."""
 
-    quick: ClassVar[dict[str, Any]] = {
-        "seeds": 3,
-        "epochs": 20_000,
-        "dictionary": 1000,
-        "train": 200,
-    }
+    quick: ClassVar[dict[str, Any]] = {"seeds": 2}
 
     def cases(self) -> tuple[str, ...]:
         """Return the three models, from a positive and from a negative start."""
