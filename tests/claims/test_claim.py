@@ -157,3 +157,11 @@ def test_a_finding_is_json() -> None:
     assert Finding(**fields) == found
     assert (fields["key"], fields["paper"], fields["measure"]) == ("norm", "equal", "%")
     assert fields["criterion"] == "< 2"
+
+
+def test_what_is_unknown_survives_strict_json() -> None:
+    found = examine(claim([math.nan], [3.0], below(2), True), TREE)
+    text = json.dumps(found.to_json(), allow_nan=False)
+    again = Finding.from_json(json.loads(text))
+    assert math.isnan(again.ours)
+    assert again.to_json() == found.to_json()

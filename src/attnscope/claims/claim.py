@@ -125,8 +125,14 @@ class Finding:
     measure: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as a dictionary."""
-        return asdict(self)
+        """Return the fields as a dictionary; JSON has no NaN, so what is unknown is ``None``."""
+        values = asdict(self)
+        return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in values.items()}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Finding:
+        """Rebuild a finding from what :meth:`to_json` returned."""
+        return cls(**{k: math.nan if v is None else v for k, v in values.items()})
 
 
 def examine(claim: Claim, tree: xr.DataTree) -> Finding:

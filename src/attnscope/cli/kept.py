@@ -16,8 +16,8 @@ def kept_findings(path: Path) -> list[Finding]:
         AttnscopeError: it is damaged, or of another version.
     """
     try:
-        return [Finding(**entry) for entry in json.loads(path.read_text())]
-    except (json.JSONDecodeError, UnicodeDecodeError, TypeError):
+        return [Finding.from_json(entry) for entry in json.loads(path.read_text())]
+    except (json.JSONDecodeError, UnicodeDecodeError, TypeError, AttributeError):
         raise AttnscopeError(
             f"'{path}' cannot be read: expected the findings that this version of attnscope keeps. "
             "Run again with --resume to decide the claims anew."
