@@ -132,7 +132,8 @@ class Finding:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Finding:
         """Rebuild a finding from what :meth:`to_json` returned."""
-        return cls(**{k: math.nan if v is None else v for k, v in values.items()})
+        known: dict[str, Any] = {k: math.nan if v is None else v for k, v in values.items()}
+        return cls(**known)
 
 
 def examine(claim: Claim, tree: xr.DataTree) -> Finding:
