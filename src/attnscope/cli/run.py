@@ -66,7 +66,8 @@ def run(words: list[str]) -> int:
         text = f"not the paper's setting: {departures}. The verdicts speak of this one."
         console.print(text, highlight=False, markup=False)
     if options.report:
-        where = f"report: {write_report(tree, found=found)}"
+        with Console(stderr=True).status("drawing the report"):
+            where = f"report: {write_report(tree, found=found)}"
     else:
         where = f"run: {tree.attrs['path']}"
     console.print(where, soft_wrap=True, highlight=False, markup=False)
