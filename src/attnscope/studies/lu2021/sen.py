@@ -137,4 +137,14 @@ class Sen(TopicWordsStudy):
             "gradients computed",
         )
         title = f"End of training, mean over {self.seeds} seeds"
-        return [Table("end", title, columns, tuple(rows))]
+        lemma = []
+        for case in ("FC", "TC"):
+            error, shift, left = _sen_claims.lemma2_shift(tree, case)
+            lemma.append((case, error, round(shift / self.lr), left))
+        heads = ("model", "largest error", "best shift of the clock (epochs)", "error after it")
+        return [
+            Table("end", title, columns, tuple(rows)),
+            Table(
+                "lemma2", "Lemma 2 on its own, over the final score, seed 0", heads, tuple(lemma)
+            ),
+        ]

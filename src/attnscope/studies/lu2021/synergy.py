@@ -108,7 +108,19 @@ class Synergy(TopicWordsStudy):
             )
             for case in self.cases()
         )
+        score = select(tree, "score", "TC-EF").isel(step=-1).to_numpy()
+        right = select(tree, "test_accuracy", "TC-EF").isel(snapshot=-1).to_numpy()
+        frozen = tuple(
+            (seed, float(right[seed]), int((score[seed] < 0).sum()), float(score[seed].min()))
+            for seed in range(self.seeds)
+        )
         return [
+            Table(
+                "frozen-embeddings",
+                "Attn-TC-EF at the end",
+                ("seed", "test accuracy", "topic words with a negative score", "lowest score"),
+                frozen,
+            ),
             Table(
                 "turn",
                 "From mutual diminution to mutual enhancement",
