@@ -139,7 +139,9 @@ def test_tables_have_a_row_for_every_case_or_seed(done: tuple[Study, xr.DataTree
     assert tables
     for table in tables:
         heads = [row[0] for row in table.rows]
-        assert heads in ([*study.cases()], [*range(study.seeds)])
+        # Lemma 2 cannot be integrated through the kinks of Attn-TL.
+        expected = ["FC", "TC"] if table.name == "lemma2" else [*study.cases()]
+        assert heads in (expected, [*range(study.seeds)])
         assert all(np.isfinite(cell) for row in table.rows for cell in row[1:])  # type: ignore[arg-type]
 
 
