@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attnscope.engines import (
         Descent,
+        Final,
         Flow,
         Given,
         Linear,
@@ -43,6 +44,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AttnscopeError",
     "Descent",
+    "Final",
     "Flow",
     "Given",
     "Linear",

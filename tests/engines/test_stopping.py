@@ -12,6 +12,7 @@ from toys import Perceptron, Point, flat, quadratic, regression, theta
 
 from attnscope.engines import (
     Descent,
+    Final,
     Flow,
     Linear,
     LossBelow,
@@ -192,3 +193,36 @@ def test_looks_closer_than_the_learning_rate_are_one_a_step() -> None:
 def test_patience_must_span_a_look(patience: float, every: float) -> None:
     with pytest.raises(AttnscopeError, match=rf"patience={patience}, every={every}\): expected"):
         Patience(valley, patience=patience, every=every)
+
+
+@ENGINES
+def test_the_final_reading_is_of_the_best_parameters(engine: Descent | Flow) -> None:
+    sink, model = Memory(), Point(1.0)
+    at = Observable("x", lambda m: m.get_parameter("x"), ("parameter",))
+    stop = Patience(valley, patience=0.5, every=0.1)
+    best = Observable("best", lambda _: torch.tensor(stop.best_time))
+    solution = engine.run(
+        model,
+        quadratic,
+        time=50.0,
+        record=[Record((at, best), Final(), dim="end")],
+        stop=[stop],
+        sink=sink,
+    )
+    assert solution.outcome is Outcome.STOPPED
+    np.testing.assert_array_equal(sink.times[0], [0.0, 50.0])
+    start, end = sink.arrays[0]["x"][:, 0]
+    assert start == 1.0
+    assert end == model.x.item()
+    assert end == pytest.approx(0.5, abs=0.03)
+    assert sink.arrays[0]["best"][1] == stop.best_time == pytest.approx(0.7, abs=0.11)
+
+
+@ENGINES
+def test_the_final_reading_of_a_run_that_is_not_stopped_is_its_end(engine: Descent | Flow) -> None:
+    sink, model = Memory(), Point(1.0)
+    at = Observable("x", lambda m: m.get_parameter("x"), ("parameter",))
+    record = [Record((at,), Final(), dim="end"), theta(3)]
+    engine.run(model, quadratic, time=2.0, record=record, sink=sink)
+    assert sink.arrays[0]["x"][1, 0] == model.x.item()
+    assert sink.arrays[1]["theta"][2, 0] == pytest.approx(model.x.item(), rel=1e-12)

@@ -3,6 +3,7 @@
 from attnscope.engines.descent import Descent
 from attnscope.engines.flow import Flow
 from attnscope.engines.observe import (
+    Final,
     Given,
     Linear,
     Logarithmic,
@@ -17,6 +18,7 @@ from attnscope.engines.stopping import LossBelow, Patience
 __all__ = [
     "Checkpoint",
     "Descent",
+    "Final",
     "Flow",
     "Given",
     "Linear",

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnscope.engines.observe import Record, check_records
+from attnscope.engines.observe import Final, Record, check_records
 from attnscope.engines.sink import Sink
 from attnscope.engines.stopping import LossBelow, Patience, Stop
 
@@ -54,22 +54,29 @@ class Agenda:
     def _find_due(self) -> float:
         due = [
             times[cursor]
-            for times, cursor in zip(self.times, self.cursors, strict=True)
-            if cursor < len(times)
+            for index, (times, cursor) in enumerate(zip(self.times, self.cursors, strict=True))
+            if cursor < len(times) and not self._awaits_end(index)
         ]
         due += [self._look_time(index) for index in range(len(self.patience))]
         time = min(due, default=math.inf)
         return float(time) if time <= self.until * (1 + 1e-12) else math.inf
 
+    def _awaits_end(self, index: int) -> bool:
+        return isinstance(self.records[index].at, Final) and self.cursors[index] > 0
+
+    def _read(self, index: int) -> None:
+        values = [item.read(self.model).detach() for item in self.records[index].observables]
+        self.sink.put(index, self.cursors[index], values)
+        self.cursors[index] += 1
+
     def fire(self, time: float) -> str | None:
         """Do everything that is due at ``time``; return the sentence that ends the run, if any."""
         with torch.no_grad():
-            for index, record in enumerate(self.records):
-                cursor = self.cursors[index]
+            for index, cursor in enumerate(self.cursors):
+                if self._awaits_end(index):
+                    continue
                 if cursor < len(self.times[index]) and self.times[index][cursor] <= time:
-                    values = [item.read(self.model).detach() for item in record.observables]
-                    self.sink.put(index, cursor, values)
-                    self.cursors[index] += 1
+                    self._read(index)
         sentence = None
         for index, stop in enumerate(self.patience):
             if self._look_time(index) <= time:
@@ -79,10 +86,14 @@ class Agenda:
         return sentence
 
     def finish(self) -> None:
-        """Let the stopping rules put back what they kept."""
+        """Let the stopping rules put back what they kept, and take the final readings."""
         for stop in self.patience:
             if stop.restore:
                 stop.finish(self.model)
+        with torch.no_grad():
+            for index in range(len(self.records)):
+                if self._awaits_end(index):
+                    self._read(index)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return what :meth:`restore` needs: tensors and JSON values."""

@@ -77,7 +77,21 @@ class Given:
         return times
 
 
-Schedule = Linear | Logarithmic | Given
+@dataclass(frozen=True)
+class Final:
+    """Time 0, and the end of the run whenever it comes.
+
+    The second reading is taken after the stopping rules have put back what they kept, such as the
+    parameters of the best look. It stands at the planned end on the time axis, which all runs of a
+    trajectory share; when a run did end is in its statistics.
+    """
+
+    def times(self, until: float) -> np.ndarray:
+        """Return time 0 and the planned end."""
+        return np.array([0.0, until])
+
+
+Schedule = Linear | Logarithmic | Given | Final
 
 
 @dataclass(frozen=True)
