@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attnscope.engines import Descent, Flow
 from attnscope.models import BagAttention, KeyQuery, classifier
+from attnscope.models.bag_attention import ScoreTable
 from attnscope.models.objective import BagObjective
 from attnscope.models.pooling import MAX_SPREAD, cross_entropy
 from attnscope.tasks import Bags, TopicWords
@@ -150,3 +151,25 @@ def test_descent_with_it_is_pytorchs(bags: Bags) -> None:
         cross_entropy(other.forward_padded(bags), bags.labels).backward()
         optimizer.step()
     torch.testing.assert_close(flat(trained(model)), flat(trained(other)), rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", ["FC-released", "TC"])
+def test_a_score_table_with_a_query_norm_is_keys_with_that_query(bags: Bags, kind: str) -> None:
+    """Keys start at zero and only move along q: one number per word does what they do."""
+    models = []
+    for reduced in (False, True):
+        source = torch.Generator().manual_seed(5)
+        head = classifier(kind, DIM, 3, generator=source)  # type: ignore[arg-type]
+        keys = KeyQuery(bags.vocabulary, 6, variance=0.5, train_query=False, generator=source)
+        norm = keys.query.norm().item()
+        scores = ScoreTable(bags.vocabulary, norm) if reduced else keys
+        models.append(
+            BagAttention(bags.vocabulary, DIM, head, scores=scores, std=0.5, generator=source)
+        )
+    loss = BagObjective(bags)
+    for model in models:
+        Descent(lr=0.5).run(model, loss, time=20.0, record=[])
+    keyed, reduced_model = models
+    assert keyed.scores().abs().max() > 0.1
+    torch.testing.assert_close(reduced_model.scores(), keyed.scores(), rtol=0, atol=1e-12)
+    torch.testing.assert_close(reduced_model.embeddings(), keyed.embeddings(), rtol=0, atol=1e-12)

@@ -18,20 +18,26 @@ class ScoreTable(nn.Module):
     """One trained score s_w per word: keys and a fixed query, reduced to what they do.
 
     With the query fixed, gradient descent on keys κ_w at learning rate τ is gradient descent on
-    s_w = qᵀκ_w at η = τ‖q‖² (Lu 2021, eqs 3 and 4).
+    s_w = qᵀκ_w at η = τ‖q‖² (Lu 2021, eqs 3 and 4). Keys that start at zero only ever move along q,
+    so one number k_w per word with s_w = ‖q‖ k_w, trained at τ, is all there is to them.
+
+    Args:
+        vocabulary: number of words.
+        query_norm: ‖q‖ of the fixed query.
     """
 
-    def __init__(self, vocabulary: int) -> None:
+    def __init__(self, vocabulary: int, query_norm: float = 1.0) -> None:
         super().__init__()
         self.score = nn.Parameter(torch.zeros(vocabulary))
+        self.query_norm = query_norm
 
     def forward(self) -> Tensor:
         """Return the scores, shape ``(word,)``."""
-        return self.score
+        return self.score if self.query_norm == 1 else self.score * self.query_norm
 
     def scale(self) -> Tensor:
-        """Return the factor between an embedding and the paper's v_w: one."""
-        return torch.ones((), dtype=self.score.dtype)
+        """Return ‖q‖, the factor between an embedding ν_w and the paper's v_w = ‖q‖ν_w."""
+        return torch.tensor(self.query_norm, dtype=self.score.dtype)
 
 
 class KeyQuery(nn.Module):

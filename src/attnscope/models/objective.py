@@ -67,36 +67,36 @@ class BagObjective:
         # What overflows in a step that is too long comes out as a loss that is not finite, and the
         # engine sees to it.
         with torch.no_grad(), numpy.errstate(all="ignore"):
-            scores = source.score.detach().numpy()
+            scores = source().detach().numpy()
             shift = numpy.maximum.reduce(scores)
             if not shift - numpy.minimum.reduce(scores) <= MAX_SPREAD:
                 return None
-            return self._evaluate(model.embedding, source.score, head, shift, out)
+            return self._evaluate(model.embedding, source, head, scores - shift, out)
 
     def _evaluate(
         self,
         embedding: Tensor,
-        score: Tensor,
+        source: ScoreTable,
         head: Classifier,
-        shift: numpy.floating,
+        shifted: numpy.ndarray,
         out: Tensor,
     ) -> float:
         weight = head.weight
         rest = (head.bias, head.readout, head.readout_bias) if type(head) is TwoLayer else ()
         to_embedding, to_score, to_weight, *to_rest = _slices(
-            (embedding, score, weight, *rest), out
+            (embedding, source.score, weight, *rest), out
         )
         classes = head.readout.shape[1] if type(head) is TwoLayer else weight.shape[1]
         work = self._workspace(weight.shape[1], classes, out.dtype)
 
-        work.pool(score.detach().numpy(), shift, embedding, weight)
+        work.pool(shifted, embedding, weight)
         if type(head) is TwoLayer:
             value = work.two_layers(head, *to_rest)
         else:
             value = work.softmax(work.average, work.pulled)
         work.pull_back()
         if to_score is not None:
-            work.score_gradient(to_score)
+            work.score_gradient(to_score, source.query_norm)
         if to_embedding is not None:
             torch.mm(work.signal_of_word.T, weight.T, out=to_embedding)
         if to_weight is not None:
@@ -156,12 +156,9 @@ class _Workspace:
         self.average = buffer(features, sentences).numpy()
         self.pulled = self._signal[:-1]
 
-    def pool(
-        self, scores: numpy.ndarray, shift: numpy.floating, embedding: Tensor, weight: Tensor
-    ) -> None:
+    def pool(self, shifted: numpy.ndarray, embedding: Tensor, weight: Tensor) -> None:
         """Compute the attention-weighted averages of the projected words."""
-        numpy.subtract(scores, shift, out=self._factors)
-        numpy.exp(self._factors, out=self._factors)
+        numpy.exp(shifted, out=self._factors)
         torch.mm(weight.T, embedding.T, out=self._projection)
         for row, weighted in zip(self._projected, self._word_rows, strict=True):
             numpy.multiply(row, self._factors, out=weighted)
@@ -214,6 +211,8 @@ class _Workspace:
         )
         numpy.multiply(self._word_rows, self._factors, out=self._spread)
 
-    def score_gradient(self, out: Tensor) -> None:
-        """Write e_w (V_wᵀ D_w + D'_w)."""
+    def score_gradient(self, out: Tensor, query_norm: float) -> None:
+        """Write ‖q‖ e_w (V_wᵀ D_w + D'_w)."""
         numpy.einsum("fw,fw->w", self._spread, self._projected, out=out.numpy())
+        if query_norm != 1:
+            out.mul_(query_norm)
