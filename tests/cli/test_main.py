@@ -35,7 +35,7 @@ def test_an_unknown_command(capsys: Capture) -> None:
     assert captured.out == ""
     assert captured.err == (
         "attnscope: there is no command 'lsit'. Did you mean 'list'? "
-        "Expected one of: list, run, claims, show.\n"
+        "Expected one of: list, run, claims, show, data.\n"
     )
 
 

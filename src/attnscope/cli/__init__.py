@@ -14,6 +14,7 @@ VERBS = {
     "run": "run a study: attnscope run lu2021.sen",
     "claims": "the claims ledger over the runs there are",
     "show": "what a run is, and what came of it",
+    "data": "the data sets that studies read: attnscope data get sst2",
 }
 
 
@@ -52,6 +53,10 @@ def _dispatch(words: list[str]) -> int:
         from attnscope.cli.run import run
 
         return run(rest)
+    if verb == "data":
+        from attnscope.cli.data import data
+
+        return data(rest)
     if verb == "list":
         from attnscope.cli.listing import listing
 

@@ -1,0 +1,1 @@
+"""Readers of published formats, one file a format."""
