@@ -1,8 +1,10 @@
-"""One thread, double precision on request, and a task small enough for exact oracles."""
+"""One thread, double precision on request, a task for exact oracles, and where real data lie."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -44,3 +46,18 @@ def tiny() -> TopicWordsData:
     """Return a topic-word task of 15 words and 20 training sentences."""
     task = TopicWords(topics=3, words_per_topic=1, m=4, dictionary=12, train=20, test=6)
     return task.sample(3)
+
+
+@pytest.fixture
+def real_data() -> Path:
+    """Return the folder of real data, or skip the test with a sentence that says how to get it."""
+    named = os.environ.get("ATTNSCOPE_DATA")
+    beside = Path(__file__).parents[1].parent / "shared" / "data"
+    if named:
+        return Path(named)
+    if beside.is_dir():
+        return beside
+    pytest.skip(
+        "real data are not here: set ATTNSCOPE_DATA to their folder, or fetch them, for example by "
+        "`attnscope data get sst2`"
+    )

@@ -203,7 +203,7 @@ def test_a_learning_rate_must_be_positive(lr: float) -> None:
 
 
 def test_a_run_must_have_room_for_a_step() -> None:
-    with pytest.raises(AttnscopeError, match=r"time = 0.01 at lr = 0.1: expected room"):
+    with pytest.raises(AttnscopeError, match=r"time = 0.01 with steps of 0.1: expected room"):
         Descent(lr=0.1).run(Point(1.0), quadratic, time=0.01, record=[])
 
 
@@ -222,3 +222,21 @@ def test_minibatches_need_the_number_of_rows() -> None:
 def test_a_minibatch_must_fit(size: int) -> None:
     with pytest.raises(AttnscopeError, match=rf"batch_size = {size}: expected 1 to samples = 12"):
         Descent(batch_size=size, samples=12)
+
+
+def test_a_tick_changes_the_axis_and_nothing_else() -> None:
+    runs = []
+    for engine, time in ((Descent(lr=0.25), 5.0), (Descent(lr=0.25, tick=1.0), 20.0)):
+        sink, model = Memory(), Perceptron()
+        solution = engine.run(model, regression, time=time, record=[theta(6)], sink=sink)
+        runs.append((sink, solution))
+    (plain, first), (ticking, second) = runs
+    np.testing.assert_array_equal(plain.arrays[0]["theta"], ticking.arrays[0]["theta"])
+    np.testing.assert_allclose(plain.times[0] * 4, ticking.times[0])
+    assert (first.steps, first.time) == (20, 5.0)
+    assert (second.steps, second.time) == (20, 20.0)
+
+
+def test_a_tick_of_nothing_is_refused() -> None:
+    with pytest.raises(AttnscopeError, match="tick = 0"):
+        Descent(tick=0)

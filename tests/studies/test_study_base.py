@@ -75,9 +75,8 @@ def test_seeds_are_outermost() -> None:
 
 
 def test_every_study_is_found_and_has_a_summary() -> None:
-    assert studies.names() == [
-        f"lu2021.{n}" for n in ("capacity", "cnn", "query", "sen", "synergy")
-    ]
+    lu = [f"lu2021.{n}" for n in ("capacity", "cnn", "query", "sen", "sst", "synergy")]
+    assert [name for name in studies.names() if name.startswith("lu2021.")] == lu
     for name in studies.names():
         found = studies.load(name)
         assert issubclass(found, Study)

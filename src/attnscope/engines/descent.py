@@ -33,6 +33,8 @@ class Descent:
             then called as ``loss(model, rows)``. ``None`` is the full batch, ``loss(model)``.
         samples: number of rows there are; needed with ``batch_size``.
         seed: of the order of the mini-batches.
+        tick: time that a step counts for; the learning rate unless given. With ``tick=1`` time
+            counts steps, and runs at different learning rates share an axis.
     """
 
     lr: float = 0.1
@@ -40,10 +42,13 @@ class Descent:
     batch_size: int | None = None
     samples: int | None = None
     seed: int = 0
+    tick: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.lr < math.inf:
             raise AttnscopeError(f"lr = {self.lr}: expected a finite learning rate above 0.")
+        if not 0 < self.grid < math.inf:
+            raise AttnscopeError(f"tick = {self.tick}: expected a finite time above 0.")
         if self.batch_size is not None:
             if self.samples is None:
                 raise AttnscopeError(
@@ -56,9 +61,9 @@ class Descent:
                 )
 
     @property
-    def grid(self) -> float | None:
-        """Spacing that record points are put on."""
-        return self.lr
+    def grid(self) -> float:
+        """Time of a step, and so the spacing that record points are put on."""
+        return self.lr if self.tick is None else self.tick
 
     def run(
         self,
@@ -71,13 +76,13 @@ class Descent:
         sink: Sink | None = None,
         resume: Checkpoint | None = None,
     ) -> Solution:
-        """Take ``time / lr`` steps. Arguments and result are those of :meth:`Flow.run`."""
+        """Take ``time / grid`` steps. Arguments and result are those of :meth:`Flow.run`."""
         if not 0 < time < math.inf:
             raise AttnscopeError(f"time = {time}: expected a finite end after time 0.")
-        steps = round(time / self.lr)
+        steps = round(time / self.grid)
         if steps < 1:
             raise AttnscopeError(
-                f"time = {time} at lr = {self.lr}: expected room for one step or more."
+                f"time = {time} with steps of {self.grid}: expected room for one or more."
             )
         sink = Memory() if sink is None else sink
         with flattened(model) as flat:
@@ -101,8 +106,8 @@ class _Run:
     ) -> None:
         self.engine, self.model, self.loss, self.flat = engine, model, loss, flat
         self.until, self.sink, self.step, self.value = steps, sink, 0, math.nan
-        until = steps * engine.lr
-        self.agenda = Agenda(model, record, stop, sink, until=until, grid=engine.lr)
+        until = steps * engine.grid
+        self.agenda = Agenda(model, record, stop, sink, until=until, grid=engine.grid)
         self.gradient = torch.empty_like(flat.vector)
         self.adam: torch.optim.Adam | None = None
         if engine.optimizer == "adam":
@@ -149,13 +154,13 @@ class _Run:
 
     @property
     def time(self) -> float:
-        return self.step * self.engine.lr
+        return self.step * self.engine.grid
 
     def fire(self) -> str | None:
         """Do what is due before this step is taken."""
         due = self.agenda.next_time()
-        # Event times are multiples of lr, but only up to rounding.
-        if due < math.inf and round(due / self.engine.lr) <= self.step:
+        # Event times are multiples of a step's time, but only up to rounding.
+        if due < math.inf and round(due / self.engine.grid) <= self.step:
             sentence = self.agenda.fire(due)
             if sentence is not None:
                 return sentence

@@ -124,8 +124,12 @@ class Study:
         """The end of the run: learning rate × epochs."""
         return self.lr * self.epochs
 
-    def make_engine(self) -> Flow | Descent:
-        """Return the engine that the spec asks for."""
+    def make_engine(self, case: str = "", seed: int = 0) -> Flow | Descent:
+        """Return the engine of a run; the same for all of them unless a study says otherwise.
+
+        All runs of a study share the axis of time. If their learning rates differ, either the
+        record points are multiples of each of them, or time counts steps: ``Descent(tick=1)``.
+        """
         from attnscope.engines import Descent, Flow
 
         if self.engine == "flow":

@@ -181,7 +181,7 @@ def _fill(folder: RunFolder, study: Study, command: str) -> None:
         problem.records,
         runs=len(study.runs()),
         until=study.time,
-        grid=study.make_engine().grid,
+        grid=study.make_engine(case, seed).grid,
         attrs={"study": study.name(), "spec": study.to_json(), "attnscope": __version__},
     )
     with disk_full_as_sentence(folder.store):

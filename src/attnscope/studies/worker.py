@@ -40,7 +40,7 @@ def execute(
     case, seed = study.runs()[run]
     problem = study.build(case, seed)
     sink = ZarrSink(folder, run, progress=progress, interrupted=interrupted)
-    solution = study.make_engine().run(
+    solution = study.make_engine(case, seed).run(
         problem.model,
         problem.loss,
         time=study.time,
