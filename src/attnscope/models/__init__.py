@@ -7,13 +7,18 @@ from attnscope.models.classifiers import (
     TwoLayer,
     classifier,
 )
+from attnscope.models.topic_objective import PopulationObjective, TopicObjective
+from attnscope.models.topic_transformer import TopicTransformer
 from attnscope.models.word_pair_cnn import WordPairAttention
 
 __all__ = [
     "BagAttention",
     "FixedLinear",
     "KeyQuery",
+    "PopulationObjective",
     "ScoreTable",
+    "TopicObjective",
+    "TopicTransformer",
     "TrainableLinear",
     "TwoLayer",
     "WordPairAttention",
