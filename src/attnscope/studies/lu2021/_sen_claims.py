@@ -10,7 +10,7 @@ import xarray as xr
 
 from attnscope.claims import Claim, above, below
 from attnscope.probes import largest, relative_deviation
-from attnscope.studies.lu2021._topic_words import select
+from attnscope.studies.readings import select
 from attnscope.theory import lu2021
 
 if TYPE_CHECKING:

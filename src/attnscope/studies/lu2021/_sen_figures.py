@@ -10,7 +10,7 @@ import xarray as xr
 from attnscope.probes import histogram_interval, mean_interval, relative_deviation
 from attnscope.report.figure import Band, Figure, Histogram, Line, Mark, Panel
 from attnscope.studies.lu2021._sen_claims import GROWN
-from attnscope.studies.lu2021._topic_words import select
+from attnscope.studies.readings import select
 from attnscope.theory import lu2021
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import xarray as xr
 
 from attnscope.claims import Claim, above, below, within
 from attnscope.probes import largest, relative_deviation
-from attnscope.studies.lu2021._topic_words import select
+from attnscope.studies.readings import select
 
 if TYPE_CHECKING:
     from attnscope.studies.lu2021.synergy import Synergy

@@ -169,12 +169,6 @@ def accuracy(model: nn.Module, bags: Bags) -> Tensor:
     return (logits.argmax(dim=1) == bags.labels).double().mean()
 
 
-def select(tree: xr.DataTree, name: str, case: str, group: str = "observables") -> xr.DataArray:
-    """Return a variable of the runs of one case, ordered by seed."""
-    data: xr.DataArray = tree[f"{group}/{name}"]  # type: ignore[assignment]
-    return data.isel(run=np.flatnonzero(data["case"].to_numpy() == case))
-
-
 def _bag(model: nn.Module) -> BagAttention:
     assert isinstance(model, BagAttention)
     return model

@@ -14,7 +14,8 @@ from attnscope.probes import mean_interval
 from attnscope.report.figure import Dots, Figure, Panel
 from attnscope.report.page import Table
 from attnscope.studies.base import Problem
-from attnscope.studies.lu2021._topic_words import TopicWordsStudy, select
+from attnscope.studies.lu2021._topic_words import TopicWordsStudy
+from attnscope.studies.readings import select
 from attnscope.theory import lu2021
 
 MODELS: tuple[Kind, ...] = ("FC", "TC", "TL")

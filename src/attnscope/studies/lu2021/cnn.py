@@ -18,7 +18,8 @@ from attnscope.probes import histogram_interval, rank_correlation
 from attnscope.report.figure import Figure, Histogram, Line, Panel
 from attnscope.report.page import Table
 from attnscope.studies.base import Problem, Study
-from attnscope.studies.lu2021._topic_words import CITATION, select
+from attnscope.studies.lu2021._topic_words import CITATION
+from attnscope.studies.readings import select
 from attnscope.tasks import Sentences, WordPairs, WordPairsData
 from attnscope.theory import lu2021
 

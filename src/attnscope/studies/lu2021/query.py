@@ -17,7 +17,8 @@ from attnscope.probes import average, mean_interval, rank_correlation, relative_
 from attnscope.report.figure import Dots, Figure, Line, Panel
 from attnscope.report.page import Table
 from attnscope.studies.base import Problem
-from attnscope.studies.lu2021._topic_words import TopicWordsStudy, select
+from attnscope.studies.lu2021._topic_words import TopicWordsStudy
+from attnscope.studies.readings import select
 from attnscope.theory import lu2021
 
 MODELS: tuple[Kind, ...] = ("FC", "TC", "TL")

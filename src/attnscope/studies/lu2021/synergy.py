@@ -17,7 +17,8 @@ from attnscope.report.figure import Figure
 from attnscope.report.page import Table
 from attnscope.studies.base import Problem
 from attnscope.studies.lu2021 import _synergy_claims, _synergy_figures
-from attnscope.studies.lu2021._topic_words import TopicWordsStudy, select
+from attnscope.studies.lu2021._topic_words import TopicWordsStudy
+from attnscope.studies.readings import select
 from attnscope.theory import lu2021
 
 FREEZE: dict[str, Freeze] = {"TC": "nothing", "TC-KF": "scores", "TC-EF": "embeddings"}
