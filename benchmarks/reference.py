@@ -22,19 +22,28 @@ class Reference:
         trained: tensors that learn, by name: ``v`` and ``s``; ``U`` of Attn-TC; ``U``, ``b``,
             ``U2`` and ``b2`` of Attn-TL.
         fixed: tensors that do not, by name: ``U`` of Attn-FC.
+        mask: true where a position holds a word, if sentences have different lengths.
     """
 
     def __init__(
-        self, ids: Tensor, labels: Tensor, trained: dict[str, Tensor], fixed: dict[str, Tensor]
+        self,
+        ids: Tensor,
+        labels: Tensor,
+        trained: dict[str, Tensor],
+        fixed: dict[str, Tensor],
+        mask: Tensor | None = None,
     ) -> None:
-        self.ids, self.labels = ids, labels
+        self.ids, self.labels, self.mask = ids, labels, mask
         self.trained = {k: t.detach().clone().requires_grad_() for k, t in trained.items()}
         self.tensors = self.trained | {k: t.detach().clone() for k, t in fixed.items()}
 
     def loss(self) -> Tensor:
         """Compute the mean cross-entropy over all sentences."""
         t = self.tensors
-        weights = torch.softmax(t["s"][self.ids], dim=1)
+        scores = t["s"][self.ids]
+        if self.mask is not None:
+            scores = scores.masked_fill(~self.mask, -torch.inf)
+        weights = torch.softmax(scores, dim=1)
         context = (weights[..., None] * t["v"][self.ids]).sum(dim=1)
         logits = context @ t["U"]
         if "U2" in t:

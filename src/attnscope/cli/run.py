@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shlex
 from pathlib import Path
 from typing import Any
 
+from attnscope.datasets.place import VARIABLE
 from attnscope.errors import AttnscopeError, nearest
 from attnscope.studies import load, names
 
-COMMON = ("scale", "out", "workers", "resume", "report")
+COMMON = ("scale", "out", "workers", "resume", "report", "data_dir")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +29,8 @@ class Options:
     """Go on with the run in the folder."""
     report: bool = True
     """Write the HTML report and the figures."""
+    data_dir: Path | None = None
+    """Folder of the published data sets; ATTNSCOPE_DATA or the cache unless given."""
 
 
 def run(words: list[str]) -> int:
@@ -42,6 +46,9 @@ def run(words: list[str]) -> int:
     name, flags = words[0], words[1:]
     study_class = load(name)
     options, study = parse(study_class, flags)
+    if options.data_dir is not None:
+        # Worker processes inherit it, and the spec stays free of where things lie.
+        os.environ[VARIABLE] = str(options.data_dir.absolute())
 
     from rich.console import Console
 
