@@ -136,6 +136,11 @@ class Study:
             return Flow(lr=self.lr, correct=self.correct)
         return Descent(lr=self.lr)
 
+    def course(self) -> str:
+        """Say in a phrase how long runs are and what moves them, for the head of the report."""
+        engine = "gradient flow" if self.engine == "flow" else "gradient descent"
+        return f"{self.epochs:,} epochs by {engine}"
+
     def runs(self) -> list[tuple[str, int]]:
         """Return case and seed of every run, seeds outermost so that a prefix is balanced."""
         return [(case, seed) for seed in range(self.seeds) for case in self.cases()]

@@ -23,13 +23,12 @@ def page_of(tree: xr.DataTree, found: list[Finding] | None = None) -> Page:
     stats = tree["stats"].to_dataset()
     name = study.name()
     about = summary(name) if ":" not in name else (type(study).__doc__ or "").split("\n")[0]
-    engine = "gradient flow" if study.engine == "flow" else "gradient descent"
     departures = study.departures()
     caveat = f" Not the paper's setting: {departures}." if departures else ""
     return Page(
         title=name,
         summary=f"{about} {len(study.runs())} runs ({len(study.cases())} cases, "
-        f"{study.seeds} seeds) of {study.epochs:,} epochs by {engine}.{caveat} {study.citation}",
+        f"{study.seeds} seeds) of {study.course()}.{caveat} {study.citation}",
         status=tree.attrs["status"],
         findings=found,
         figures=study.figures(tree),

@@ -111,6 +111,15 @@ class Sst(Study):
         reading = records(text, self.followed(), self.rivals(), stop, self.lr, self.points)
         return Problem(model, BagObjective(text.train), reading, (stop,))
 
+    def course(self) -> str:
+        """Say how long runs are."""
+        how = "gradient descent" if self.engine == "descent" else "gradient flow"
+        if self.variant == "both" and self.engine == "flow":
+            how += " (the paper's setting) and gradient descent (the released one)"
+        elif self.variant == "released":
+            how = "gradient descent"
+        return f"at most {self.epochs:,} epochs, ended by early stopping, by {how}"
+
     def truth(self) -> xr.Dataset:
         """Return the words, what the data say of them, and the training sentences."""
         text, padded = self.text("paper"), self.text("released").train

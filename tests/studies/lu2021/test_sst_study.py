@@ -1,0 +1,196 @@
+"""``lu2021.sst`` on a table of one's own, from the file to the report, and on SST-2 itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+
+import attnscope
+from attnscope.engines import Descent, Flow
+from attnscope.errors import AttnscopeError
+from attnscope.studies.lu2021 import Sst
+from attnscope.studies.lu2021._sst_records import together, words_in_company
+from attnscope.studies.lu2021._sst_tables import vocabulary_gap
+from attnscope.studies.lu2021._sst_words import final, share_within, top_words
+from attnscope.tasks import Bags
+from attnscope.theory import lu2021
+
+pytestmark = pytest.mark.xdist_group("sst study")
+
+PURE = {"good": ("moving", "solid"), "bad": ("dull", "messy")}
+OTHERS = [f"w{i}" for i in range(30)]
+
+
+def write_table(path: Path, rows: int = 240) -> Path:
+    source = np.random.default_rng(0)
+    lines = ["label\ttext"]
+    for i in range(rows):
+        label = ("good", "bad")[i % 2]
+        words = [str(w) for w in source.choice(OTHERS, 5)]
+        words.append(str(source.choice(PURE[label])))
+        # A frequent word that is mostly, not always, found with one class.
+        if source.random() < (0.8 if label == "good" else 0.2):
+            words.append("nice")
+        lines.append(f"{label}\t{' '.join(words)}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sst, xr.DataTree]:
+    folder = tmp_path_factory.mktemp("sst")
+    table = write_table(folder / "mine.tsv")
+    study = Sst(data=str(table), seeds=2, epochs=4000, points=41, top=4)
+    return study, attnscope.run(study, folder / "run", workers=1)
+
+
+def test_every_run_ends_and_reads_its_end(done: tuple[Sst, xr.DataTree]) -> None:
+    study, tree = done
+    assert study.cases() == ("FC, paper", "TC, paper", "FC, released", "TC, released")
+    assert "all 8 runs are complete" in tree.attrs["status"]
+    for case in study.cases():
+        assert np.isfinite(final(tree, "end_test_accuracy", case)).all()
+    accuracy = final(tree, "end_test_accuracy", "TC, paper")
+    assert (accuracy > 0.9).all()
+
+
+def test_leading_words_are_the_pure_ones(done: tuple[Sst, xr.DataTree]) -> None:
+    _, tree = done
+    names = tree["data/words"].to_numpy()[tree["data/word_number"].to_numpy()]
+    for top in top_words(tree, "FC, paper", 4):
+        assert set(names[top]) == {w for words in PURE.values() for w in words}
+
+
+def test_the_data_speak_of_the_words(done: tuple[Sst, xr.DataTree]) -> None:
+    study, tree = done
+    group = tree["data"].to_dataset()
+    words = list(group["words"].to_numpy())
+    assert group["purity"][words.index("solid")] == 1.0
+    assert 0.3 < group["purity"][words.index("nice")] < 0.9
+    assert group["sentences"].to_numpy().tolist() == [192, 24, 24]
+    # The default pair is not in this text, so one like it is chosen.
+    pure, frequent = group["pair_number"].to_numpy()
+    assert group["purity"][pure] == 1.0
+    assert group["purity"][frequent] < 0.9
+    by_class = group["by_class"].to_numpy()
+    assert by_class[pure].argmax() == by_class[frequent].argmax()
+    train = study.text("paper").train
+    assert train.mask is not None
+    ids = group["ids"].to_numpy()
+    np.testing.assert_array_equal(ids[ids >= 0], train.words.numpy())
+
+
+def test_theory_is_theorem_1_and_corollary_1(done: tuple[Sst, xr.DataTree]) -> None:
+    study, tree = done
+    score = tree["observables/score"].to_numpy()[0]
+    m = lu2021.effective_m(study.text("paper").train, study.followed())
+    expected = lu2021.norm_from_score(score, m)
+    np.testing.assert_allclose(tree["theory/norm"].to_numpy()[0], expected, rtol=1e-5, atol=1e-6)
+    sides = tree["observables/identity"].to_numpy()[0].astype(float)
+    known = np.isfinite(sides).all(axis=(1, 2))
+    np.testing.assert_allclose(
+        tree["theory/distance_measured"].to_numpy()[0][known] ** 2 / 2,
+        sides[known, :, 1],
+        rtol=1e-5,
+        atol=1e-7,
+    )
+    # At the start theory is what is measured.
+    start = tree["theory"].to_dataset().isel(probe=0)
+    np.testing.assert_allclose(start["distance"], start["distance_measured"], rtol=1e-5)
+
+
+def test_claims_figures_and_tables_come_of_it(
+    done: tuple[Sst, xr.DataTree], tmp_path: Path
+) -> None:
+    study, tree = done
+    found = attnscope.findings(tree)
+    assert len({finding.key for finding in found}) == len(found) == len(study.claims())
+    assert {finding.verdict for finding in found} <= {"holds", "fails", "undecided"}
+    page = attnscope.write_report(tree, tmp_path / "report").read_text()
+    assert "Which words leave the curve" in page
+    names = {table.name for table in study.tables(tree)}
+    assert names == {"accuracy", "shares", "words", "rivals", "predictors", "data"}
+
+
+def test_the_gap_is_zero_for_sides_that_grow_alike(done: tuple[Sst, xr.DataTree]) -> None:
+    _, tree = done
+    gap = vocabulary_gap(tree, "FC, paper")
+    known = gap[np.isfinite(gap)]
+    assert ((known >= 0) & (known <= 1 + 1e-6)).all()
+    sides = tree["observables/identity_all"].to_numpy()[0].astype(float)
+    word = int(np.nanargmin(gap[0]))
+    growth = sides[1, word] - sides[0, word]
+    assert gap[0, word] == pytest.approx(abs(growth[0] - growth[1]) / np.abs(growth).sum())
+
+
+def test_a_share_counts_words_that_are_never_far() -> None:
+    deviation = np.array([[[0.05, 0.3, np.nan], [0.09, 0.01, 0.02]]])
+    np.testing.assert_allclose(share_within(deviation, 0.1), [2 / 3])
+
+
+def test_the_released_setting_is_run_step_by_step() -> None:
+    study = Sst(data="sst2")
+    assert isinstance(study.make_engine("FC, paper", 0), Flow)
+    assert isinstance(study.make_engine("FC, released", 0), Descent)
+    assert Sst(variant="paper").cases() == ("FC, paper", "TC, paper")
+
+
+def test_words_alone_in_their_sentences_are_not_followed() -> None:
+    ids = torch.tensor([[0, 0], [1, 2], [3, 0]])
+    mask = torch.tensor([[True, True], [True, True], [True, False]])
+    bags = Bags(ids, torch.tensor([0, 1, 0]), 5, mask)
+    assert words_in_company(bags).tolist() == [1, 2]
+    assert together(bags, (2, 1)) == (1, [1, 0])
+    assert together(bags, (0, 1))[0] == -1
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"variant": "other"}, "variant = 'other'"),
+        ({"top": 0}, "top = 0"),
+        ({"least": 0}, "least = 0"),
+    ],
+)
+def test_bad_fields_are_refused(fields: dict[str, object], sentence: str) -> None:
+    with pytest.raises(AttnscopeError, match=sentence):
+        Sst(**fields)  # type: ignore[arg-type]
+
+
+def test_words_that_are_not_there_are_named(tmp_path: Path) -> None:
+    table = str(write_table(tmp_path / "mine.tsv", 60))
+    with pytest.raises(AttnscopeError, match="holds the word 'splendid'"):
+        Sst(data=table, pair=("splendid", "nice")).rivals()
+    with pytest.raises(AttnscopeError, match="expected two different words"):
+        Sst(data=table, pair=("nice", "nice")).rivals()
+    with pytest.raises(AttnscopeError, match="stands in 1000 training sentences"):
+        Sst(data=table, least=1000).followed()
+
+
+def test_without_the_data_it_says_what_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATTNSCOPE_DATA", str(tmp_path))
+    with pytest.raises(AttnscopeError, match="attnscope data get sst2"):
+        attnscope.run(Sst(), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_sst2_reaches_the_papers_accuracy(
+    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One seed of Attn-TC as the paper has it; 79.59 % there."""
+    monkeypatch.setenv("ATTNSCOPE_DATA", str(real_data))
+    study = Sst(seeds=1, variant="paper", points=11, least=30)
+    problem = study.build("TC, paper", 0)
+    solution = study.make_engine("TC, paper", 0).run(
+        problem.model, problem.loss, time=study.time, record=[], stop=problem.stop
+    )
+    assert "had not fallen" in solution.status
+    text = study.text("paper")
+    accuracy = (problem.model(text.test).argmax(dim=1) == text.test.labels).double().mean()
+    assert abs(float(accuracy) - 0.7959) < 0.02
