@@ -35,6 +35,7 @@ def records(
     sets = lu2021.PsiSets(text.train, words)
     company = words_in_company(text.train)
     all_sets = lu2021.PsiSets(text.train, company)
+    objective = BagObjective(text.train)
 
     def weights(model: nn.Module) -> Tensor:
         if sentence < 0:
@@ -43,8 +44,8 @@ def records(
         return bag(model).attention(row)[0, positions]
 
     def whole(model: nn.Module) -> Tensor:
-        out = np.full((text.train.vocabulary, 2), np.nan, dtype=np.float32)
-        out[company] = sides(bag(model), all_sets)
+        out = np.full((text.train.vocabulary, 4), np.nan, dtype=np.float32)
+        out[company] = sides(bag(model), all_sets, objective)
         return torch.from_numpy(out)
 
     def led(model: nn.Module) -> Tensor:
@@ -65,10 +66,10 @@ def records(
     sentences = (
         Observable(
             "identity",
-            lambda m: torch.from_numpy(sides(bag(m), sets).astype(np.float32)),
+            lambda m: torch.from_numpy(sides(bag(m), sets, objective).astype(np.float32)),
             ("word", "side"),
             "",
-            "both sides of eq (9)",
+            "both sides of eq (9), then both sides of eq (8)",
         ),
         Observable("attended", led, ("sentence",), "", "word of the largest score"),
     )
@@ -77,7 +78,7 @@ def records(
         Observable(
             "norm_all", lambda m: bag(m).embeddings().norm(dim=1), ("vocab",), "", "‖v_w‖ of all"
         ),
-        Observable("identity_all", whole, ("vocab", "side"), "", "both sides of eq (9), all words"),
+        Observable("identity_all", whole, ("vocab", "side"), "", "the same of all words"),
         _loss("end_dev_loss", text.dev, "dev loss at the best look"),
         _accuracy("end_dev_accuracy", text.dev),
         _accuracy("end_test_accuracy", text.test),
@@ -93,13 +94,38 @@ def records(
     ]
 
 
-def sides(model: BagAttention, sets: lu2021.PsiSets) -> np.ndarray:
-    """Return both sides of eq (9), s + exp(s)⟨1/Z⟩ and ½‖v - ⟨v̄⟩‖², shape ``(word, side)``."""
+def sides(model: BagAttention, sets: lu2021.PsiSets, objective: BagObjective) -> np.ndarray:
+    """Return both sides of eqs (9) and (8) for each word, shape ``(word, side)``.
+
+    In this order: s + exp(s)⟨1/Z(χ∖t)⟩ and ½‖v - ⟨v̄(χ∖t)⟩‖², whose growth eq (9) says is equal;
+    then ds/dt as it is, and as eq (8) has it, (v - ⟨v̄(χ∖t)⟩)ᵀ dv/dt / ⟨Z(χ)/Z(χ∖t)⟩.
+    """
     scores, embeddings = model.scores().detach(), model.embeddings().detach()
     means = sets.averages(scores, embeddings)
     own = scores.double().numpy()[sets.words]
     distance = embeddings.double().numpy()[sets.words] - means.context
-    return np.stack([own + np.exp(own) * means.inverse_z, (distance**2).sum(axis=1) / 2], axis=1)
+    speed, push = _speeds(model, objective, sets.words)
+    return np.stack(
+        [
+            own + np.exp(own) * means.inverse_z,
+            (distance**2).sum(axis=1) / 2,
+            speed,
+            (distance * push).sum(axis=1) / means.ratio,
+        ],
+        axis=1,
+    )
+
+
+def _speeds(
+    model: BagAttention, objective: BagObjective, words: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return ds/dt and dv/dt of some words under gradient flow."""
+    with torch.enable_grad():
+        score = model.score_source.get_parameter("score")
+        slopes = torch.autograd.grad(objective(model), (score, model.embedding))
+    scale = float(model.score_source.scale())
+    down = [-scale * slope.detach().double().numpy()[words] for slope in slopes]
+    return down[0], down[1]
 
 
 def together(bags: Bags, pair: Pair) -> tuple[int, list[int]]:

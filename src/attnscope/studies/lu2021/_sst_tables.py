@@ -55,7 +55,7 @@ def vocabulary_gap(tree: xr.DataTree, case: str) -> np.ndarray:
     With ΔL and ΔR the growth of the two sides of eq (9), |ΔL - ΔR| / (|ΔL| + |ΔR|): 0 if they grew
     alike, 1 if one went up and the other down. It needs no threshold for words that hardly moved.
     """
-    sides = words.values(tree, "identity_all", case)
+    sides = words.values(tree, "identity_all", case)[..., :2]
     growth = sides[:, 1] - sides[:, 0]
     with np.errstate(invalid="ignore"):
         gap = np.abs(growth[..., 0] - growth[..., 1]) / np.abs(growth).sum(axis=-1)
@@ -144,6 +144,7 @@ def shares(study: Sst, tree: xr.DataTree) -> Table:
         for law, deviation in (
             ("Theorem 1, own averages", words.theorem1_deviation(tree, case, top)),
             ("Corollary 1, own m", words.corollary1_deviation(tree, case, top)),
+            ("Lemma 2, eq (8), at every moment", words.lemma2_deviation(tree, case, top)),
         ):
             mean = average(deviation, axis=(1,))
             worst = largest(deviation, axis=(1,))

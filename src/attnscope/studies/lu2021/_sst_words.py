@@ -62,6 +62,20 @@ def corollary1_deviation(
     return _while_grown(measured, predicted)
 
 
+def lemma2_deviation(
+    tree: xr.DataTree, case: str, words: np.ndarray, partner: np.ndarray | None = None
+) -> np.ndarray:
+    """Distance between ds/dt and eq (8) at every moment, ``(seed, probe, rank)``.
+
+    Over the word's largest |ds/dt| of the run, so that a moment at which the score stands still
+    does not count as an infinite error.
+    """
+    sides = values(tree, "identity", case)
+    partner = words if partner is None else partner
+    measured, predicted = of_words(sides[..., 2], words), of_words(sides[..., 3], partner)
+    return np.abs(measured - predicted) / np.nanmax(np.abs(measured), axis=1, keepdims=True)
+
+
 def early(measured: np.ndarray) -> np.ndarray:
     """Return where a word has not yet come half the way of its norm; ``(seed, time, rank)``."""
     return np.asarray(measured < 0.5 * np.nanmax(measured, axis=1, keepdims=True))
