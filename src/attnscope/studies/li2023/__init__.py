@@ -1,1 +1,1 @@
-"""Studies on Li, Li, Risteski, How Do Transformers Learn Topic Structure (ICML 2023)."""
+"""Studies of Li, Li, Risteski, *How Do Transformers Learn Topic Structure* (ICML 2023)."""

@@ -1,0 +1,121 @@
+"""``li2023.embedding`` on few words: theory holds, every control fails, and all is drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import attnscope
+from attnscope.engines import Descent, Flow
+from attnscope.errors import AttnscopeError
+from attnscope.report.figure import Heat, Line
+from attnscope.studies.li2023._embedding_cases import FLOW, PRINTED, TRAININGS
+from attnscope.studies.li2023.embedding import Embedding
+from attnscope.studies.readings import select
+from attnscope.theory import li2023
+
+pytestmark = pytest.mark.xdist_group("li2023 embedding")  # one fixture for all
+
+STUDY = Embedding(
+    seeds=1, topics=6, words=6, tau=2, epochs=300, points=11, shortest=40, longest=60, batch=10
+)
+HOLDS = (
+    "theorem1",
+    "gap",
+    "corrected-example",
+    "leaves-example",
+    "larger-adam-cross-entropy",
+    "larger-adam-squared",
+    "sgd-squared-tiny",
+    "start",
+    "cross-entropy",
+)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> xr.DataTree:
+    return attnscope.run(STUDY, tmp_path_factory.mktemp("embedding") / "run", workers=1)
+
+
+def test_theorem_1_holds_and_every_control_fails(tree: xr.DataTree) -> None:
+    found = {finding.key: finding for finding in attnscope.findings(tree)}
+    assert list(found) == [claim.key for claim in STUDY.claims()]
+    assert {key: found[key].ours for key in HOLDS if found[key].verdict != "holds"} == {}
+    assert {key: f.control for key, f in found.items() if not f.control_fails} == {}
+    for finding in found.values():
+        assert finding.seeds == STUDY.seeds
+        assert finding.sentence.endswith(".")
+        assert finding.measure
+
+
+def test_what_is_misprinted_fails_with_its_exact_error(tree: xr.DataTree) -> None:
+    found = {finding.key: finding for finding in attnscope.findings(tree)}
+    known = li2023.constants(STUDY.population())
+    for key, error in (
+        ("printed-example", known.c3 * known.mask),
+        ("printed-bias", known.c3 * known.absent),
+    ):
+        assert found[key].verdict == "fails"
+        assert found[key].reason
+        assert found[key].ours == pytest.approx(error, rel=1e-9)
+
+
+def test_the_printed_example_is_a_start(tree: xr.DataTree) -> None:
+    start = select(tree, "E", PRINTED).isel(snapshot=0, run=0).to_numpy()
+    assert start == pytest.approx(li2023.printed_example(STUDY.population()), abs=2e-3)
+    gram = select(tree, "E", FLOW).isel(snapshot=-1, run=0).to_numpy()
+    assert np.linalg.eigvalsh(gram).min() > -1e-9
+
+
+def test_theory_is_on_the_axes_of_the_runs(tree: xr.DataTree) -> None:
+    theory = tree["theory"].to_dataset()
+    assert np.array_equal(theory["time"], tree["observables/time"])
+    assert np.array_equal(theory["time"], np.linspace(0, 300, 11))
+    assert theory["gap"].to_numpy() == pytest.approx(li2023.topic_gap(STUDY.population()))
+    assert np.isfinite(tree["observables/blocks"]).all()
+
+
+def test_figures_and_tables_show_the_runs(tree: xr.DataTree) -> None:
+    maps, over_time = STUDY.figures(tree)
+    assert [panel.title for panel in maps.panels] == ["start", FLOW, *TRAININGS]
+    for panel in maps.panels:
+        (mark,) = panel.marks
+        assert isinstance(mark, Heat)
+        assert mark.values.shape == (37, 37)
+    for panel in over_time.panels:
+        for drawn in panel.marks:
+            assert not isinstance(drawn, Line) or np.isfinite(drawn.y).any()
+    end, examples = STUDY.tables(tree)
+    assert [row[0] for row in end.rows] == list(STUDY.cases())
+    # Only the row of [MASK] of the printed example is wrong.
+    assert examples.rows[0][1] > 0.1  # type: ignore[operator]
+    assert examples.rows[0][2] == pytest.approx(0, abs=1e-12)
+    assert examples.rows[1][1:] == pytest.approx((0, 0), abs=1e-12)
+
+
+def test_experiments_count_steps() -> None:
+    for case, training in TRAININGS.items():
+        engine = STUDY.make_engine(case, 1)
+        assert isinstance(engine, Descent)
+        assert (engine.optimizer, engine.lr, engine.grid) == (training.optimizer, 0.01, 1.0)
+        assert STUDY.build(case, 0).model.get_parameter("b_pred").requires_grad
+    assert isinstance(STUDY.make_engine(FLOW), Flow)
+    assert "b_pred" not in dict(STUDY.build(FLOW, 0).model.named_parameters())
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"words": 1}, "words = 1: expected 2 or more"),
+        ({"start": 0.0}, "start = 0.0: expected a finite number above 0"),
+        ({"step_size": -1.0}, "step_size = -1.0: expected a finite number above 0"),
+        ({"alpha": 0.0}, "alpha = 0.0"),
+        ({"tau": 11}, "tau = 11"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(fields: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(AttnscopeError, match=sentence):
+        Embedding(**fields)
