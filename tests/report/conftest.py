@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attnscope.claims import Finding
-from attnscope.report.figure import Band, Dots, Figure, Histogram, Line, Panel, Rule
+from attnscope.report.figure import Band, Dots, Figure, Heat, Histogram, Line, Panel, Rule
 
 
 @pytest.fixture
@@ -65,6 +65,27 @@ def awkward() -> Figure:
         for yscale in ("linear", "log")
     ]
     return Figure("awkward", "Awkward", "", (*panels, Panel("", "", "", (), "log", "log")))
+
+
+@pytest.fixture
+def heats() -> Figure:
+    """A matrix with a hole on linear axes and a landscape on log axes, with marks over both."""
+    cells = np.arange(4.0)
+    matrix = np.array([[-1.0, 0.0, 1.0], [np.nan, 2.0, 3.0], [0.5, 0.25, -4.0]])
+    marks = (
+        Line(cells, cells, "over", theory=True),
+        Dots(cells, cells, label="dots"),
+        Rule(1.5, "rule"),
+        Line(cells, cells / 2, "thin", thin=True),
+        Heat(cells, cells, matrix, "weight", diverging=True),
+    )
+    edges = np.array([1.0, 10.0, 100.0])
+    landscape = Heat(edges, edges, np.array([[1.0, 10.0], [0.0, 1000.0]]), "loss (nats)", log=True)
+    panels = (
+        Panel("matrix", "key", "query", marks),
+        Panel("landscape", "alpha", "beta", (landscape, Line(edges, edges, "over")), "log", "log"),
+    )
+    return Figure("heats", "Heats", "Two heat maps.", panels, columns=2)
 
 
 @pytest.fixture

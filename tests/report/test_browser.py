@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnscope.report import Dots, Figure, Line, Page, Panel, publish
+from attnscope.report import Dots, Figure, Line, Page, Panel, publish, style
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -127,8 +127,8 @@ def test_report_draws_and_runs_nothing_foreign(
     assert [entry for entry in messages if entry["level"] in {"SEVERE", "WARNING"}] == []
 
 
-def hover_middle_of_last_figure(browser: Any) -> str:
-    """Move the mouse onto the point (1, 1), the middle of the panel, and read the tooltip."""
+def hover_middle_of_last_figure(browser: Any, right: float = 0, up: float = 0) -> str:
+    """Move the mouse onto the middle of the last panel, or so many pixels off; read the tooltip."""
     x, y = run(
         browser,
         """
@@ -141,7 +141,8 @@ def hover_middle_of_last_figure(browser: Any) -> str:
     )
     for step in (30, 0):  # arrive from outside, as a hand does
         browser.execute_cdp_cmd(
-            "Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x + step, "y": y + step}
+            "Input.dispatchMouseEvent",
+            {"type": "mouseMoved", "x": x + right + step, "y": y - up + step},
         )
     return browser.execute_async_script(
         HELPERS
@@ -156,6 +157,35 @@ def hover_middle_of_last_figure(browser: Any) -> str:
         })();
         """
     )
+
+
+def test_the_mouse_reads_values_off_heat_maps(browser: Any, heats: Figure, tmp_path: Path) -> None:
+    open_report(browser, publish(tmp_path / "out", Page("S", "s", "ok", figures=[heats])))
+    # The middle of the log panel, (10, 10), is a corner of all cells; a little up and right of it
+    # is the cell of 1000.
+    tooltip = hover_middle_of_last_figure(browser, right=20, up=30)
+    assert [part.strip() for part in tooltip.split("|")] == ["10 to 100", "10 to 100", "1000"]
+    inked = run(
+        browser,
+        """
+        const view = plots(roots()[0]).at(-1);
+        const {left, top, right, bottom} = view.frame.bbox;
+        const canvas = view.canvas_view.primary.canvas;
+        const scale = canvas.width / view.canvas_view.bbox.width;
+        const at = (x, y) => [...canvas.getContext("2d").getImageData(
+          scale * (left + x * (right - left)), scale * (top + y * (bottom - top)), 1, 1).data];
+        return [at(0.25, 0.9), at(0.25, 0.25), at(0.9, 0.3)];
+        """,
+    )
+    low, empty, high = (tuple(pixel[:3]) for pixel in inked)
+    ramp = style.ramp(diverging=False)
+    assert low == channels(ramp[0])
+    assert high == channels(ramp[-1])
+    assert empty == (255, 255, 255)
+
+
+def channels(color: str) -> tuple[int, ...]:
+    return tuple(int(color[at : at + 2], 16) for at in (1, 3, 5))
 
 
 def test_the_legend_hides_a_label_in_all_panels(

@@ -7,13 +7,16 @@ from attnscope.errors import AttnscopeError
 from attnscope.report.drawable import (
     LEGEND_LIMIT,
     bare,
+    cells,
+    color_range,
     drawable,
     floor,
+    has_heat,
     interval_positions,
     legend,
     rule_numbers,
 )
-from attnscope.report.figure import Band, Dots, Figure, Histogram, Line, Panel, Rule
+from attnscope.report.figure import Band, Dots, Figure, Heat, Histogram, Line, Panel, Rule
 
 
 def panel(*marks, **scales) -> Panel:
@@ -61,11 +64,12 @@ def test_theory_is_drawn_last_and_areas_first() -> None:
         Rule(1.0),
         Histogram(np.arange(4.0), x),
         Band(x, x, x),
+        Heat(x, x, np.ones((2, 2))),
     )
     shown = drawable(panel(*marks)).marks
     kinds = [type(mark).__name__ for mark in shown]
-    assert kinds == ["Band", "Histogram", "Rule", "Line", "Line", "Dots", "Line"]
-    assert shown[3].thin
+    assert kinds == ["Heat", "Band", "Histogram", "Rule", "Line", "Line", "Dots", "Line"]
+    assert shown[4].thin
     assert shown[-1].theory
 
 
@@ -121,4 +125,65 @@ def test_many_thin_lines_leave_the_legend() -> None:
 def test_arrays_that_do_not_fit_are_refused(mark, words: str) -> None:
     with pytest.raises(AttnscopeError) as caught:
         drawable(panel(mark))
+    assert words in str(caught.value)
+
+
+def heat(values, x=(0.0, 1.0, 2.0), y=(0.0, 1.0, 3.0), **look) -> Heat:
+    return Heat(np.array(x), np.array(y), np.array(values), "h", **look)
+
+
+def test_a_heat_map_loses_what_has_no_colour() -> None:
+    values = [[-1.0, 0.0], [2.0, np.inf]]
+    [plain] = drawable(panel(heat(values))).marks
+    np.testing.assert_array_equal(plain.values, [[-1, 0], [2, np.nan]])
+    [log] = drawable(panel(heat(values, log=True))).marks
+    np.testing.assert_array_equal(log.values, [[np.nan, np.nan], [2, np.nan]])
+
+
+def test_cells_of_a_heat_map_go_row_after_row() -> None:
+    left, right, bottom, top = cells(heat([[1.0, 2.0], [3.0, 4.0]]))
+    np.testing.assert_array_equal(left, [0, 1, 0, 1])
+    np.testing.assert_array_equal(right, [1, 2, 1, 2])
+    np.testing.assert_array_equal(bottom, [0, 0, 1, 1])
+    np.testing.assert_array_equal(top, [1, 1, 3, 3])
+
+
+@pytest.mark.parametrize(
+    ("values", "look", "ends"),
+    [
+        ([[-1.0, 0.0], [3.0, np.nan]], {}, (-1, 3)),
+        ([[-1.0, 0.0], [3.0, np.nan]], {"diverging": True}, (-3, 3)),
+        ([[2.0, 2.0], [2.0, 2.0]], {}, (1.5, 2.5)),
+        ([[2.0, 2.0], [2.0, 2.0]], {"log": True}, (1, 4)),
+        ([[0.0, 0.0], [0.0, 0.0]], {"diverging": True}, (-0.5, 0.5)),
+    ],
+)
+def test_colours_span_the_values(values, look, ends) -> None:
+    assert color_range(heat(values, **look)) == ends
+
+
+def test_a_heat_map_has_a_colour_bar_and_no_legend() -> None:
+    page = panel(heat([[1.0, 2.0], [3.0, 4.0]]), Rule(1.0, "rule"))
+    assert list(legend(Figure("f", "", "", (page,)))) == ["rule"]
+    assert has_heat(page)
+    assert not has_heat(panel(Rule(1.0)))
+    assert not bare(page)
+
+
+@pytest.mark.parametrize(
+    ("mark", "scales", "words"),
+    [
+        (heat([[1.0, 2.0]]), {}, "Heat 'h' in panel 'p': values has shape (1, 2), x has shape (3,"),
+        (heat(np.empty((0, 2)), y=(1.0,)), {}, "expected (rows, columns), (columns + 1,) and"),
+        (heat(np.ones((2, 2)), x=(0.0, 2.0, 1.0)), {}, "the edges x to be finite and rising"),
+        (heat(np.ones((2, 2)), y=(0.0, 1.0, np.inf)), {}, "the edges y to be finite and rising"),
+        (heat(np.ones((2, 2))), {"xscale": "log"}, "the edges x to be finite, positive (the axis"),
+        (heat(np.full((2, 2), np.nan)), {}, "nothing to draw; expected one finite number"),
+        (heat(-np.ones((2, 2)), log=True), {}, "nothing to draw; expected one positive number"),
+        (heat(np.ones((2, 2)), log=True, diverging=True), {}, "log or diverging colours, not both"),
+    ],
+)
+def test_heat_maps_that_cannot_be_drawn_are_refused(mark, scales, words: str) -> None:
+    with pytest.raises(AttnscopeError) as caught:
+        drawable(panel(mark, **scales))
     assert words in str(caught.value)

@@ -7,8 +7,10 @@ from bokeh.models import (
     ColumnDataSource,
     HoverTool,
     HSpan,
+    Image,
     Legend,
     LogAxis,
+    LogColorMapper,
     MultiLine,
     Patches,
     PlainText,
@@ -19,9 +21,10 @@ from bokeh.models import (
     VSpan,
 )
 from bokeh.models import Line as LineGlyph
+from bokeh.models.annotations.legends import ColorBar
 
 from attnscope.report import style
-from attnscope.report.figure import Band, Dots, Figure, Histogram, Line, Panel
+from attnscope.report.figure import Band, Dots, Figure, Heat, Histogram, Line, Panel
 from attnscope.report.interactive import layout
 
 
@@ -150,3 +153,54 @@ def test_huge_and_tiny_values_do_not_warn() -> None:
     x = np.array([1e-60, 1.0, 1e60])
     figure = Figure("f", "", "", (Panel("", "x", "y", (Line(x, x),), "log", "log"),))
     assert serialize_json(json_item(layout(figure)))
+
+
+def test_an_even_heat_map_is_an_image_below_all_marks(heats: Figure) -> None:
+    matrix, _ = panels(heats)
+    [image] = glyphs(matrix, Image)
+    assert matrix.renderers[0] is image
+    np.testing.assert_array_equal(
+        image.data_source.data["image"][0], heats.panels[0].marks[-1].values
+    )
+    mapper = image.glyph.color_mapper
+    assert (mapper.low, mapper.high) == (-4.0, 4.0)
+    assert mapper.palette == style.ramp(diverging=True)
+    [bar] = matrix.select({"type": ColorBar})
+    assert bar.color_mapper is mapper
+    hovers = {hover.renderers[0]: hover for hover in matrix.select({"type": HoverTool})}
+    assert hovers[image].tooltips[-1] == ("weight", "@image{%.5g}")
+    assert hovers[image].formatters["@image"] == "printf"
+
+
+def test_a_heat_map_on_log_axes_or_of_uneven_cells_is_quads(heats: Figure) -> None:
+    _, landscape = panels(heats)
+    [quads] = glyphs(landscape, Quad)
+    data = quads.data_source.data
+    np.testing.assert_array_equal(data["value"], [1, 10, 1000])  # zero has no logarithm
+    np.testing.assert_array_equal(data["left"], [1, 10, 10])
+    np.testing.assert_array_equal(data["top"], [10, 10, 100])
+    mapper = quads.glyph.fill_color.transform
+    assert isinstance(mapper, LogColorMapper)
+    assert (mapper.low, mapper.high) == (1.0, 1000.0)
+    uneven = Heat(np.array([0.0, 1.0, 3.0]), np.arange(2.0), np.ones((1, 2)))
+    [plot] = panels(Figure("f", "", "", (Panel("", "x", "y", (uneven,)),)))
+    assert len(glyphs(plot, Quad)) == 1
+
+
+def test_lines_over_a_heat_map_have_a_halo_that_the_legend_hides(heats: Figure) -> None:
+    view = layout(heats)
+    [legend] = view.select({"type": Legend})
+    assert [item.label.value for item in legend.items] == ["over", "dots", "rule", "thin"]
+    matrix, landscape = view.children[1].children
+    halo, line = glyphs(matrix, LineGlyph)
+    assert halo.glyph.line_color == style.HALO
+    assert halo.glyph.line_width > line.glyph.line_width
+    [over] = [item for item in legend.items if item.label.value == "over"]
+    assert {halo, line, *glyphs(landscape, LineGlyph)} <= set(over.renderers)
+
+
+def test_a_matrix_of_a_hundred_words_stays_small() -> None:
+    edges = np.arange(102.0)
+    page = Panel("", "x", "y", (Heat(edges, edges, np.ones((101, 101))),))
+    text = serialize_json(json_item(layout(Figure("f", "", "", (page,)))))
+    assert len(text) < 80_000

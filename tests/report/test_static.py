@@ -47,8 +47,23 @@ def test_one_legend_lists_each_label_once(every_mark: Figure) -> None:
     assert all(axes.get_legend() is None for axes in drawn.axes)
 
 
-def test_nothing_overlaps(every_mark: Figure) -> None:
-    drawn = static.draw(every_mark)
+def test_heat_maps_lie_below_all_marks_and_have_colour_bars(heats: Figure) -> None:
+    matrix, left, landscape, right = static.draw(heats).axes
+    [cells] = matrix.collections
+    assert all(cells.get_zorder() < line.get_zorder() for line in matrix.lines)
+    np.testing.assert_array_equal(cells.get_array().mask.ravel(), [0, 0, 0, 1, 0, 0, 0, 0, 0])
+    assert cells.get_clim() == (-4.0, 4.0)
+    [cells] = landscape.collections
+    assert cells.get_clim() == (1.0, 1000.0)
+    # The colour of 10 on a logarithmic ramp from 1 to 1000.
+    assert to_hex(cells.to_rgba(10.0)).upper() == style.ramp(diverging=False)[int(256 / 3)]
+    assert [bar.get_ylabel() for bar in (left, right)] == ["weight", "loss (nats)"]
+    assert all(line.get_path_effects() for axes in (matrix, landscape) for line in axes.lines)
+
+
+@pytest.mark.parametrize("name", ["every_mark", "heats"])
+def test_nothing_overlaps(name: str, request: pytest.FixtureRequest) -> None:
+    drawn = static.draw(request.getfixturevalue(name))
     drawn.draw_without_rendering()
     boxes = [axes.get_tightbbox() for axes in drawn.axes] + [drawn.legends[0].get_window_extent()]
     for number, box in enumerate(boxes):
@@ -59,9 +74,13 @@ def test_nothing_overlaps(every_mark: Figure) -> None:
         assert not any(box.overlaps(other) for other in boxes[:number])
 
 
-def test_the_same_figure_gives_the_same_bytes(every_mark: Figure, tmp_path: Path) -> None:
-    first = static.save(every_mark, tmp_path / "a")
-    second = static.save(every_mark, tmp_path / "b")
+@pytest.mark.parametrize("name", ["every_mark", "heats"])
+def test_the_same_figure_gives_the_same_bytes(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    figure = request.getfixturevalue(name)
+    first = static.save(figure, tmp_path / "a")
+    second = static.save(figure, tmp_path / "b")
     assert [path.suffix for path in first] == [".png", ".svg", ".pdf"]
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()

@@ -30,3 +30,17 @@ def test_every_color_has_a_shape_of_its_own() -> None:
 def test_rules_differ_in_their_dashes() -> None:
     patterns = [style.rule_dash(i) for i in range(len(style.RULE_DASHES))]
     assert all(a != b for a, b in itertools.combinations(patterns, 2))
+
+
+def test_heat_maps_go_by_lightness() -> None:
+    rising = [luminance(color) for color in style.ramp(diverging=False)]
+    assert all(a < b for a, b in itertools.pairwise(rising[::8]))
+    lights = [luminance(color) for color in style.ramp(diverging=True)]
+    low, high = lights[:128:8], lights[:127:-8]
+    assert all(a < b for side in (low, high) for a, b in itertools.pairwise(side))
+    assert lights.index(max(lights)) in (127, 128)
+
+
+def test_a_ramp_meets_its_anchors() -> None:
+    assert style.ramp(diverging=True, size=7) == list(style.DIVERGING)
+    assert style.ramp(diverging=False, size=9) == list(style.SEQUENTIAL)

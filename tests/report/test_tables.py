@@ -8,7 +8,7 @@ import numpy as np
 
 from attnscope.report.figure import Figure, Panel
 from attnscope.report.page import Table
-from attnscope.report.tables import MARK_COLUMNS, write_marks, write_table
+from attnscope.report.tables import MARK_COLUMNS, VALUE_COLUMNS, write_marks, write_table
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -37,8 +37,20 @@ def test_marks_come_back_exactly(every_mark: Figure, tmp_path: Path) -> None:
         assert {row["label"] for row in rows} == {mark.label}
         for column, values in expected(mark).items():
             np.testing.assert_array_equal([float(row[column]) for row in rows], values)
-        empty = {"x", "y", "low", "high", "x_end"} - expected(mark).keys()
+        empty = set(VALUE_COLUMNS) - expected(mark).keys()
         assert all(row[column] == "" for row in rows for column in empty)
+
+
+def test_a_heat_map_comes_back_cell_by_cell(heats: Figure, tmp_path: Path) -> None:
+    back = [row for row in read(write_marks(heats, tmp_path)) if row["label"] == "loss (nats)"]
+    assert {row["mark"] for row in back} == {"heat"}
+    sides = [[float(row[name]) for name in ("x", "x_end", "y", "y_end", "value")] for row in back]
+    assert sides == [
+        [1, 10, 1, 10, 1],
+        [10, 100, 1, 10, 10],
+        [1, 10, 10, 100, 0],
+        [10, 100, 10, 100, 1000],
+    ]
 
 
 def expected(mark) -> dict[str, np.ndarray]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attnscope.report.figure import Band, Dots, Figure, Histogram, Line, Panel, Rule
+    from attnscope.report.figure import Band, Dots, Figure, Heat, Histogram, Line, Panel, Rule
     from attnscope.report.html import write_report
     from attnscope.report.page import Page, Table
     from attnscope.report.terminal import claims_table
@@ -19,6 +19,7 @@ __all__ = [
     "Band",
     "Dots",
     "Figure",
+    "Heat",
     "Histogram",
     "Line",
     "Page",
@@ -31,7 +32,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(("Band", "Dots", "Figure", "Histogram", "Line", "Panel", "Rule"), "figure"),
+    **dict.fromkeys(
+        ("Band", "Dots", "Figure", "Heat", "Histogram", "Line", "Panel", "Rule"), "figure"
+    ),
     **dict.fromkeys(("Page", "Table"), "page"),
     "claims_table": "terminal",
     "write_report": "html",

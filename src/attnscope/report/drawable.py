@@ -12,7 +12,18 @@ from typing import Any
 import numpy as np
 
 from attnscope.errors import AttnscopeError
-from attnscope.report.figure import Band, Dots, Figure, Histogram, Line, Mark, Panel, Rule
+from attnscope.report.figure import (
+    Band,
+    Dots,
+    Figure,
+    Heat,
+    Histogram,
+    Line,
+    Listed,
+    Mark,
+    Panel,
+    Rule,
+)
 
 LEGEND_LIMIT = 14
 """With more labels than this, thin lines keep theirs for the hover and leave the legend."""
@@ -64,13 +75,13 @@ def interval_positions(panel: Panel) -> dict[int, np.ndarray]:
     return positions
 
 
-def legend(figure: Figure) -> dict[str, list[Mark]]:
+def legend(figure: Figure) -> dict[str, list[Listed]]:
     """Return the labels of the legend in order of appearance, each with one mark of a kind."""
-    every: dict[str, list[Mark]] = {}
-    thick: dict[str, list[Mark]] = {}
+    every: dict[str, list[Listed]] = {}
+    thick: dict[str, list[Listed]] = {}
     for panel in figure.panels:
         for mark in panel.marks:
-            if not mark.label:
+            if not mark.label or isinstance(mark, Heat):  # its colour bar is its legend
                 continue
             _once(every, mark)
             if not (isinstance(mark, Line) and mark.thin and not mark.theory):
@@ -98,7 +109,36 @@ def crowded(panel: Panel) -> bool:
     return sum(len(text) + 2 for _, text in panel.xticks) > 36
 
 
-def _once(entries: dict[str, list[Mark]], mark: Mark) -> None:
+def has_heat(panel: Panel) -> bool:
+    """Whether colours fill the panel, so that what lies over them needs a halo."""
+    return any(isinstance(mark, Heat) for mark in panel.marks)
+
+
+def color_range(mark: Heat) -> tuple[float, float]:
+    """Return the values of the first and the last colour of a drawable heat map."""
+    low, high = float(np.nanmin(mark.values)), float(np.nanmax(mark.values))
+    if mark.diverging:
+        high = max(abs(low), abs(high))
+        low = -high
+    if low < high:
+        return low, high
+    # One value has the colour in the middle.
+    return (low / 2, low * 2) if mark.log else (low - 0.5, high + 0.5)
+
+
+def cells(mark: Heat) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return left, right, bottom and top of every cell, row after row."""
+    rows, columns = np.shape(mark.values)
+    x, y = np.asarray(mark.x), np.asarray(mark.y)
+    return (
+        np.tile(x[:-1], rows),
+        np.tile(x[1:], rows),
+        np.repeat(y[:-1], columns),
+        np.repeat(y[1:], columns),
+    )
+
+
+def _once(entries: dict[str, list[Listed]], mark: Listed) -> None:
     marks = entries.setdefault(mark.label, [])
     if not any(type(known) is type(mark) for known in marks):
         marks.append(mark)
@@ -107,6 +147,8 @@ def _once(entries: dict[str, list[Mark]], mark: Mark) -> None:
 def _height(mark: Mark) -> int:
     """Order of drawing: areas below lines, lines below dots, theory above all."""
     match mark:
+        case Heat():
+            return -1
         case Band():
             return 0
         case Histogram():
@@ -129,7 +171,7 @@ def _heights(mark: Mark) -> list[np.ndarray]:
             return [low, high]
         case Histogram(heights=y, low=low, high=high) | Dots(y=y, low=low, high=high):
             return [part for part in (y, low, high) if part is not None]
-        case Line(y=y):
+        case Line(y=y) | Heat(y=y):
             return [y]
         case Rule():
             return []
@@ -165,6 +207,10 @@ def _drawable(mark: Mark, panel: Panel, bottom: float) -> Mark:
             _same_length(mark, panel, right_edges=edges[1:], heights=heights, low=low, high=high)
             bars = replace(mark, edges=_clean(edges, xlog), heights=_clean(heights, ylog))
             return replace(bars, **ends(low, high))
+        case Heat(x=x, y=y, values=values):
+            _check_heat(mark, panel)
+            shown = replace(mark, x=_clean(x, xlog), y=_clean(y, ylog))
+            return replace(shown, values=_clean(values, mark.log))
 
 
 def _clean(values: np.ndarray, log: bool) -> np.ndarray:
@@ -189,3 +235,26 @@ def _same_length(mark: Mark, panel: Panel, **arrays: np.ndarray | None) -> None:
             f"{type(mark).__name__} '{mark.label}' in panel '{panel.title}' has one end of an "
             "interval; expected both low and high, or neither."
         )
+
+
+def _check_heat(mark: Heat, panel: Panel) -> None:
+    """Refuse what has no cells or no colours; every sentence names the mark and its panel."""
+    place = f"Heat '{mark.label}' in panel '{panel.title}'"
+    shape, fitting = np.shape(mark.values), (np.size(mark.y) - 1, np.size(mark.x) - 1)
+    if np.ndim(mark.x) != 1 or np.ndim(mark.y) != 1 or shape != fitting or min(fitting) < 1:
+        raise AttnscopeError(
+            f"{place}: values has shape {shape}, x has shape {np.shape(mark.x)}, y has shape "
+            f"{np.shape(mark.y)}; expected (rows, columns), (columns + 1,) and (rows + 1,)."
+        )
+    for name, edges, scale in (("x", mark.x, panel.xscale), ("y", mark.y, panel.yscale)):
+        kept = _clean(edges, scale == "log")
+        if not (np.diff(kept) > 0).all():
+            kind = "finite, positive (the axis is logarithmic)" if scale == "log" else "finite"
+            raise AttnscopeError(f"{place}: expected the edges {name} to be {kind} and rising.")
+    if mark.log and mark.diverging:
+        raise AttnscopeError(
+            f"{place}: expected log or diverging colours, not both, as zero has no logarithm."
+        )
+    if not np.isfinite(_clean(mark.values, mark.log)).any():
+        kind = "positive number (its colours are logarithmic)" if mark.log else "finite number"
+        raise AttnscopeError(f"{place}: nothing to draw; expected one {kind} or more in values.")

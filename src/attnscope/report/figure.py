@@ -70,7 +70,30 @@ class Rule:
     vertical: bool = False
 
 
-Mark = Line | Band | Histogram | Dots | Rule
+@dataclass(frozen=True, eq=False)
+class Heat:
+    """A matrix or a landscape as colours; other marks of the panel lie over it.
+
+    Args:
+        x: edges of the columns, rising, shape ``(columns + 1,)``.
+        y: edges of the rows, rising, shape ``(rows + 1,)``.
+        values: shape ``(rows, columns)``, the first row lowest; NaN is drawn as empty.
+        label: what the colours stand for, with its unit; it stands beside the colour bar.
+        diverging: colours are symmetric about zero.
+        log: colours are logarithmic; what is not positive is drawn as empty.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    values: np.ndarray
+    label: str = ""
+    diverging: bool = False
+    log: bool = False
+
+
+Listed = Line | Band | Histogram | Dots | Rule
+"""Marks that the legend lists by their label; a heat map has a colour bar."""
+Mark = Listed | Heat
 
 
 @dataclass(frozen=True, eq=False)

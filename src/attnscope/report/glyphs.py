@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from bokeh.models import ColumnDataSource, HoverTool
+from bokeh.models import (
+    ColumnDataSource,
+    HoverTool,
+    LinearColorMapper,
+    LogColorMapper,
+    PlainText,
+)
+from bokeh.models.annotations.labels import Title
+from bokeh.models.annotations.legends import ColorBar
 from bokeh.models.renderers.glyph_renderer import GlyphRenderer
 
 from attnscope.report import style
-from attnscope.report.drawable import drawable, floor, interval_positions
-from attnscope.report.figure import Band, Dots, Histogram, Line, Mark, Panel, Rule
+from attnscope.report.drawable import (
+    cells,
+    color_range,
+    drawable,
+    floor,
+    has_heat,
+    interval_positions,
+)
+from attnscope.report.figure import Band, Dots, Heat, Histogram, Line, Mark, Panel, Rule
 
 
 @dataclass
@@ -26,6 +42,9 @@ class Canvas:
     def draw(self, listed: set[str]) -> list[tuple[str, list[GlyphRenderer]]]:
         """Draw everything; return label and renderers of what the legend can hide."""
         panel = drawable(self.panel)
+        for mark in panel.marks:
+            if isinstance(mark, Heat):
+                self.mark(mark)
         low = [mark for mark in panel.marks if isinstance(mark, Band | Histogram | Rule)]
         top = [mark for mark in panel.marks if isinstance(mark, Line | Dots) and not _is_thin(mark)]
         drawn = [(mark.label, self.mark(mark)) for mark in low]
@@ -52,12 +71,80 @@ class Canvas:
                 return self._dots(mark)
             case Rule():
                 return self._rule(mark)
+            case Heat():
+                return self._heat(mark)
+
+    def _heat(self, mark: Heat) -> list[GlyphRenderer]:
+        mapper = _mapper(mark)
+        value = mark.label or "value"
+        if self.panel.xscale == self.panel.yscale == "linear" and _even(mark.x) and _even(mark.y):
+            renderer = self.plot.image(
+                image=[_compact(mark.values)],
+                x=mark.x[0],
+                y=mark.y[0],
+                dw=mark.x[-1] - mark.x[0],
+                dh=mark.y[-1] - mark.y[0],
+                color_mapper=mapper,
+            )
+            rows = [*self._values("$x", "$y"), (value, "@image{%.5g}")]
+        else:
+            # Bokeh stretches an image evenly and looks its cells up evenly: not on a log axis.
+            kept = np.isfinite(mark.values).ravel()
+            left, right, bottom, top = (side[kept] for side in cells(mark))
+            source = {"left": left, "right": right, "bottom": bottom, "top": top}
+            source |= {"value": mark.values.ravel()[kept]}
+            fill = {"field": "value", "transform": mapper}
+            renderer = self.plot.quad(
+                left="left",
+                right="right",
+                bottom="bottom",
+                top="top",
+                source=ColumnDataSource({side: _compact(part) for side, part in source.items()}),
+                fill_color=fill,
+                line_color=fill,  # closes the seams between neighbours
+                line_width=1.0,
+            )
+            rows = [
+                (self.panel.xlabel or "x", "@left{%.5g} to @right{%.5g}"),
+                (self.panel.ylabel or "y", "@bottom{%.5g} to @top{%.5g}"),
+                (value, "@value{%.5g}"),
+            ]
+        self._hover([renderer], rows, named=False)
+        bar = ColorBar(
+            color_mapper=mapper,
+            width=12,
+            padding=4,
+            bar_line_color=None,
+            major_label_text_font_size="12px",
+            major_label_text_color=style.INK,
+        )
+        self.plot.add_layout(bar, "right")
+        if mark.label:
+            # A title of the bar itself would lie flat above it and be cut off.
+            text = PlainText(text="\n".join(textwrap.wrap(mark.label, 46)))
+            name = Title(
+                text=text,
+                align="center",
+                text_color=style.INK,
+                text_font_size="12px",
+                text_font_style="normal",
+            )
+            self.plot.add_layout(name, "right")
+        return [renderer]
 
     def _line(self, mark: Line) -> list[GlyphRenderer]:
-        source = _source(mark.label, x=mark.x, y=mark.y)
-        renderer = self.plot.line("x", "y", source=source, **_line_look(mark))
+        source, look = _source(mark.label, x=mark.x, y=mark.y), _line_look(mark)
+        halo = self._halo(self.plot.line, "x", "y", source=source, width=look["line_width"])
+        renderer = self.plot.line("x", "y", source=source, **look)
         self._hover([renderer], self._values("$snap_x", "$snap_y"))
-        return [renderer]
+        return [*halo, renderer]
+
+    def _halo(self, draw: Any, *columns: str, source: Any, width: float) -> list[GlyphRenderer]:
+        """Draw a pale line below one that lies over a heat map, whose colours may be its own."""
+        if not has_heat(self.panel):
+            return []
+        width += style.HALO_WIDTH
+        return [draw(*columns, source=source, line_color=style.HALO, line_width=width)]
 
     def _thin_lines(self, lines: Sequence[Line]) -> list[GlyphRenderer]:
         source = ColumnDataSource(
@@ -68,6 +155,7 @@ class Canvas:
                 "color": [style.color(line.color) for line in lines],
             }
         )
+        halo = self._halo(self.plot.multi_line, "xs", "ys", source=source, width=style.THIN_WIDTH)
         renderer = self.plot.multi_line(
             "xs",
             "ys",
@@ -77,7 +165,7 @@ class Canvas:
             line_alpha=style.THIN_ALPHA,
         )
         self._hover([renderer], self._values("$snap_x", "$snap_y"))
-        return [renderer]
+        return [*halo, renderer]
 
     def _band(self, mark: Band) -> list[GlyphRenderer]:
         # One polygon per unbroken stretch: Bokeh's own area glyph would bridge the gaps.
@@ -125,7 +213,8 @@ class Canvas:
             source=_source(mark.label, x=mark.x, y=mark.y, **ends),
             marker=style.BOKEH_MARKERS[mark.color % len(style.BOKEH_MARKERS)],
             size=9,
-            color=style.color(mark.color),
+            fill_color=style.color(mark.color),
+            line_color=style.HALO if has_heat(self.panel) else style.color(mark.color),
         )
         self._hover([renderer], self._values("@x", "@y") + _interval_row(mark))
         return [renderer] if mark.low is None else [renderer, self._intervals(mark, mark.x)]
@@ -144,16 +233,18 @@ class Canvas:
 
     def _rule(self, mark: Rule) -> list[GlyphRenderer]:
         draw, axis = (self.plot.vspan, "x") if mark.vertical else (self.plot.hspan, "y")
+        source = _source(mark.label, at=np.array([mark.at]))
+        halo = self._halo(draw, "at", source=source, width=1.4)
         renderer = draw(
             "at",
-            source=_source(mark.label, at=np.array([mark.at])),
+            source=source,
             line_color=style.RULE,
             line_width=1.4,
             line_dash=_dash(style.rule_dash(self.rules.get(mark.label, 0))),
         )
         axis_label = self.panel.xlabel if mark.vertical else self.panel.ylabel
         self._hover([renderer], [(axis_label or axis, "@at{%.5g}")])
-        return [renderer]
+        return [*halo, renderer]
 
     def _values(self, x: str, y: str) -> list[tuple[str, str]]:
         return [
@@ -161,12 +252,27 @@ class Canvas:
             (self.panel.ylabel or "y", f"{y}{{%.5g}}"),
         ]
 
-    def _hover(self, renderers: list[GlyphRenderer], rows: list[tuple[str, str]]) -> None:
-        fields = ("@x", "@y", "@left", "@right", "@low", "@high", "@at", "$snap_x", "$snap_y")
+    def _hover(
+        self, renderers: list[GlyphRenderer], rows: list[tuple[str, str]], named: bool = True
+    ) -> None:
+        columns = (
+            "x",
+            "y",
+            "left",
+            "right",
+            "bottom",
+            "top",
+            "low",
+            "high",
+            "at",
+            "value",
+            "image",
+        )
+        fields = [*(f"@{name}" for name in columns), "$x", "$y", "$snap_x", "$snap_y"]
         self.plot.add_tools(
             HoverTool(
                 renderers=list(renderers),
-                tooltips=[("", "@label"), *rows],
+                tooltips=[("", "@label"), *rows] if named else rows,
                 formatters=dict.fromkeys(fields, "printf"),
                 line_policy="nearest",
                 visible=False,
@@ -208,6 +314,18 @@ def _source(label: str, **columns: np.ndarray | None) -> ColumnDataSource:
     }
     size = len(next(iter(data.values())))
     return ColumnDataSource({**data, "label": [label] * size})
+
+
+def _mapper(mark: Heat) -> LinearColorMapper | LogColorMapper:
+    low, high = color_range(mark)
+    kind = LogColorMapper if mark.log else LinearColorMapper
+    palette, empty = style.ramp(mark.diverging), "rgba(0, 0, 0, 0)"
+    return kind(palette=palette, low=low, high=high, nan_color=empty)
+
+
+def _even(edges: np.ndarray) -> bool:
+    steps = np.diff(edges)
+    return bool(np.allclose(steps, steps[0], rtol=1e-6, atol=0))
 
 
 def _compact(values: np.ndarray) -> np.ndarray:

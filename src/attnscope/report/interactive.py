@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from bokeh.models import (
     Column,
+    DataRange1d,
     FixedTicker,
     InlineStyleSheet,
     PlainText,
@@ -28,8 +29,8 @@ from bokeh.models.renderers.glyph_renderer import GlyphRenderer
 from bokeh.plotting import figure as bokeh_figure
 
 from attnscope.report import style
-from attnscope.report.drawable import bare, crowded, legend, rule_numbers
-from attnscope.report.figure import Band, Dots, Figure, Histogram, Line, Mark, Panel, Rule
+from attnscope.report.drawable import bare, crowded, has_heat, legend, rule_numbers
+from attnscope.report.figure import Band, Dots, Figure, Histogram, Line, Listed, Panel, Rule
 from attnscope.report.glyphs import Canvas
 
 PANEL_HEIGHT = 340
@@ -69,6 +70,8 @@ def _axes(panel: Panel) -> Any:
     if bare(panel):  # Bokeh would complain about axes without a range and plots without glyphs.
         plot.x_range = plot.y_range = Range1d(start=1, end=10)
         plot.line([], [])
+    if has_heat(panel):
+        plot.x_range, plot.y_range = DataRange1d(range_padding=0), DataRange1d(range_padding=0)
     plot.toolbar.logo = None
     plot.toolbar.stylesheets = [InlineStyleSheet(css=":host{margin-top:6px}")]
     plot.title = Title(text=_plain(panel.title, 46), text_color=style.INK, text_font_size="14px")
@@ -91,7 +94,7 @@ def _axes(panel: Panel) -> Any:
 
 
 def _legend_strip(
-    listed: dict[str, list[Mark]],
+    listed: dict[str, list[Listed]],
     shown: dict[str, list[GlyphRenderer]],
     rules: dict[str, int],
 ) -> Any:
@@ -141,7 +144,7 @@ def _legend_strip(
     return strip
 
 
-def _sample(mark: Mark) -> Mark:
+def _sample(mark: Listed) -> Listed:
     """Return the mark without data, for its look alone."""
     match mark:
         case Line():

@@ -15,22 +15,37 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure as MatplotlibFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.patheffects import withStroke
 
 from attnscope.files import write_bytes
 from attnscope.report import style
 from attnscope.report.drawable import (
+    color_range,
     crowded,
     drawable,
     floor,
+    has_heat,
     interval_positions,
     legend,
     rule_numbers,
 )
-from attnscope.report.figure import Band, Dots, Figure, Histogram, Line, Mark, Panel, Rule
+from attnscope.report.figure import (
+    Band,
+    Dots,
+    Figure,
+    Heat,
+    Histogram,
+    Line,
+    Listed,
+    Mark,
+    Panel,
+    Rule,
+)
 
 PANEL_WIDTH, PANEL_HEIGHT = 3.5, 2.75
 """In inches; three panels are as wide as a page in landscape."""
@@ -142,11 +157,15 @@ def _draw_panel(axes: Axes, panel: Panel, rules: dict[str, int]) -> None:
     for index, mark in enumerate(shown.marks):
         _draw_mark(axes, mark, rules, 2 + index * 0.001, floor(panel))
     # On the last histogram's level, since the bars of a neighbour would cover them.
-    last_bars = sum(isinstance(mark, Band | Histogram) for mark in shown.marks) - 1
+    last_bars = sum(isinstance(mark, Heat | Band | Histogram) for mark in shown.marks) - 1
     for index, at in interval_positions(shown).items():
         bars = shown.marks[index]
         assert isinstance(bars, Histogram)
         _draw_intervals(axes, bars, at, 2 + last_bars * 0.001)
+    if has_heat(panel):
+        for line in axes.lines:
+            width = line.get_linewidth() + style.HALO_WIDTH
+            line.set_path_effects([withStroke(linewidth=width, foreground=style.HALO)])
     if panel.xticks:
         axes.set_xticks(
             [at for at, _ in panel.xticks],
@@ -186,6 +205,24 @@ def _draw_mark(
         case Rule(at=position, vertical=vertical):
             rule = axes.axvline if vertical else axes.axhline
             rule(position, zorder=order, **_rule_look(mark, rules))
+        case Heat():
+            _draw_heat(axes, mark, order)
+
+
+def _draw_heat(axes: Axes, mark: Heat, order: float) -> None:
+    low, high = color_range(mark)
+    mesh = axes.pcolormesh(
+        mark.x,
+        mark.y,
+        np.ma.masked_invalid(mark.values),
+        cmap=ListedColormap(style.ramp(mark.diverging)),
+        norm=LogNorm(low, high) if mark.log else Normalize(low, high),
+        zorder=order,
+        rasterized=True,  # ten thousand cells are small as pixels and huge as paths
+    )
+    bar = axes.figure.colorbar(mesh, ax=axes, pad=0.02)
+    bar.set_label(_plain(mark.label, 38))
+    bar.outline.set_visible(False)
 
 
 def _draw_intervals(axes: Axes, mark: Histogram | Dots, at: np.ndarray, order: float) -> None:
@@ -201,7 +238,7 @@ def _draw_intervals(axes: Axes, mark: Histogram | Dots, at: np.ndarray, order: f
     )
 
 
-def _handle(mark: Mark, rules: dict[str, int]) -> Any:
+def _handle(mark: Listed, rules: dict[str, int]) -> Any:
     match mark:
         case Line():
             return Line2D([], [], **_line_look(mark))

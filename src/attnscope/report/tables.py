@@ -10,11 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from attnscope.files import write_bytes
-from attnscope.report.figure import Band, Dots, Figure, Histogram, Line, Mark, Rule
+from attnscope.report.drawable import cells
+from attnscope.report.figure import Band, Dots, Figure, Heat, Histogram, Line, Mark, Rule
 from attnscope.report.page import Cell, Table
 
-MARK_COLUMNS = ("panel", "series", "mark", "label", "x", "y", "low", "high", "x_end")
-"""``series`` numbers the marks of a figure; ``x_end`` is the right edge of a bar."""
+VALUE_COLUMNS = ("x", "y", "low", "high", "x_end", "y_end", "value")
+"""``x_end`` is the right edge of a bar or a cell, ``y_end`` and ``value`` are a cell's."""
+MARK_COLUMNS = ("panel", "series", "mark", "label", *VALUE_COLUMNS)
+"""``series`` numbers the marks of a figure."""
 
 
 def write_table(table: Table, folder: Path) -> Path:
@@ -23,7 +26,7 @@ def write_table(table: Table, folder: Path) -> Path:
 
 
 def write_marks(figure: Figure, folder: Path) -> Path:
-    """Write what a figure draws as ``<name>.csv`` in long format, one row per point or bar.
+    """Write what a figure draws as ``<name>.csv`` in long format, one row per point, bar or cell.
 
     A horizontal rule has an empty ``x``, a vertical one an empty ``y``. What a mark does not have
     stays empty; what it has but is not a number is ``nan``.
@@ -42,21 +45,28 @@ def _rows(figure: Figure) -> Iterator[tuple[Cell, ...]]:
 
 
 def _columns(mark: Mark) -> list[list[Cell]]:
-    """Return the columns x, y, low, high, x_end of one mark."""
+    """Return the columns of one mark in the order of ``VALUE_COLUMNS``."""
+    parts: dict[str, np.ndarray | None]
     match mark:
         case Line(x=x, y=y):
-            parts: tuple[np.ndarray | None, ...] = (x, y, None, None, None)
+            parts = {"x": x, "y": y}
         case Band(x=x, low=low, high=high):
-            parts = (x, None, low, high, None)
+            parts = {"x": x, "low": low, "high": high}
         case Dots(x=x, y=y, low=low, high=high):
-            parts = (x, y, low, high, None)
-        case Histogram(edges=edges, heights=heights, low=low, high=high):
-            parts = (edges[:-1], heights, low, high, edges[1:])
+            parts = {"x": x, "y": y, "low": low, "high": high}
+        case Histogram(edges=edges, heights=y, low=low, high=high):
+            parts = {"x": edges[:-1], "y": y, "low": low, "high": high, "x_end": edges[1:]}
         case Rule(at=at, vertical=vertical):
-            place = np.array([at])
-            parts = (place if vertical else None, None if vertical else place, None, None, None)
-    size = next(len(part) for part in parts if part is not None)
-    return [[None] * size if part is None else np.asarray(part).tolist() for part in parts]
+            parts = {"x" if vertical else "y": np.array([at])}
+        case Heat(values=values):
+            left, right, bottom, top = cells(mark)
+            parts = {"x": left, "y": bottom, "x_end": right, "y_end": top}
+            parts["value"] = np.ravel(values)
+    size = next(len(part) for part in parts.values() if part is not None)
+    return [
+        [None] * size if (part := parts.get(name)) is None else np.asarray(part).tolist()
+        for name in VALUE_COLUMNS
+    ]
 
 
 def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Path:
