@@ -31,7 +31,7 @@ Value = Literal["free", "identity", "block", "diagonal"]
 
 
 class TopicTransformer(nn.Module):
-    """The model of Li 2023, section 2, with a switch for each case of the theory.
+    """The model of Li 2023 with a switch for each case of the theory.
 
     Parameters are ``W_E (dim, word)``, ``W_K`` and ``W_Q (attention_dim, dim)``, ``W_V``, ``W_pred
     (word, dim)`` and ``b_K, b_Q, b_V, b_pred``; those that a switch leaves out are ``None``. To

@@ -1,4 +1,4 @@
-"""The task of Li 2023, section 2: documents of a few topics, some of whose words are hidden."""
+"""The task of Li 2023: documents of a few topics, some of whose words are hidden."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOSTLY_EMPTY = 0.99
 
 @dataclass(frozen=True)
 class TopicDocuments:
-    """Documents from T topics of v words each, masked for prediction (Li 2023, section 2).
+    """Documents from T topics of v words each, masked for prediction (Li 2023).
 
     A document has either ``tau`` distinct topics, drawn uniformly and equally likely at each
     position, or topic probabilities drawn from a symmetric Dirichlet distribution. Each position
