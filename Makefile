@@ -18,6 +18,8 @@ lint: .venv/.installed-dev
 
 bench: .venv/.installed
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/sst.py
+	$(BIN)/python benchmarks/li2023.py
 
 .venv/.installed: pyproject.toml
 	@echo "setting up .venv; the first time this takes a few minutes"
