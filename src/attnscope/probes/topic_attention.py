@@ -102,4 +102,4 @@ def topic_attention(
         )
         for kind, count in zip(kinds, counts, strict=True)
     ]
-    return TopicAttention(*means, pairs=(counts[0], counts[1], counts[2]))
+    return TopicAttention(means[0], means[1], means[2], (counts[0], counts[1], counts[2]))
