@@ -91,6 +91,10 @@ class Attention(TopicDocumentsStudy):
         """Return the settings of Table 3, and SGD with inputs of unit variance."""
         return (*self.settings(), *(f"SGD {lr:g}{SCALED}" for lr in self.sgd))
 
+    def course(self) -> str:
+        """Say how long runs are."""
+        return f"{self.epochs:,} steps of SGD or Adam on fresh documents"
+
     def make_engine(self, case: str = "", seed: int = 0) -> Descent:
         """Return the optimizer that the case names."""
         name, lr = case.removesuffix(SCALED).split() if case else ("SGD", "1")

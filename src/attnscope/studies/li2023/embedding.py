@@ -88,6 +88,12 @@ class Embedding(TopicDocumentsStudy):
         """Return the two flows and the four experiments."""
         return (FLOW, PRINTED, *TRAININGS)
 
+    def course(self) -> str:
+        """Say how long runs are."""
+        return (
+            f"{self.epochs:,} steps of SGD or Adam on fresh documents, or gradient flow for as long"
+        )
+
     def make_engine(self, case: str = "", seed: int = 0) -> Flow | Descent:
         """Return SGD or Adam for an experiment; the flow, or full-batch descent, otherwise."""
         if case in TRAININGS:

@@ -105,6 +105,10 @@ class Multilayer(TopicDocumentsStudy):
         """Return the deep model and the single layer."""
         return DEEP, SHALLOW
 
+    def course(self) -> str:
+        """Say how long runs are."""
+        return f"{self.epochs:,} steps of Adam on fresh documents"
+
     def make_engine(self, case: str = "", seed: int = 0) -> Descent:
         """Return Adam on fresh documents."""
         return Descent(

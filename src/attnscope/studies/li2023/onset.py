@@ -100,6 +100,11 @@ class Onset(TopicDocumentsStudy):
         """Return the run without attention, then every learning rate and noise."""
         return (UNIFORM, *self.settings())
 
+    def course(self) -> str:
+        """Say how long runs are."""
+        rates = ", ".join(f"{rate:g}" for rate in self.rates)
+        return f"{self.time:,.0f} units of time by flow and by descent at learning rates {rates}"
+
     def make_engine(self, case: str = "", seed: int = 0) -> Flow | Descent:
         """Return gradient flow, or gradient descent at the learning rate of the case."""
         rate = None if case == UNIFORM else self.settings()[case][0]

@@ -86,6 +86,10 @@ class TwoStage(TopicDocumentsStudy):
         """Return the settings."""
         return tuple(SETTINGS)
 
+    def course(self) -> str:
+        """Say how long runs are."""
+        return f"{self.epochs:,} steps of SGD or Adam on fresh documents"
+
     def make_engine(self, case: str = "", seed: int = 0) -> Descent:
         """Return the optimizer of a case on fresh mini-batches."""
         setting = SETTINGS[case]

@@ -109,6 +109,10 @@ class Value(TopicDocumentsStudy):
         """Return what a run is."""
         return cases(self)[name]
 
+    def course(self) -> str:
+        """Say how long runs are."""
+        return f"{self.epochs:,} steps of SGD, or gradient flow for as long"
+
     def make_engine(self, case: str = "", seed: int = 0) -> Flow | Descent:
         """Return SGD for fresh documents; the flow, or full-batch descent, for the others."""
         if case == SGD:
