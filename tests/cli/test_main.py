@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
 import attnscope
+from attnscope import cli
 from attnscope.cli import VERBS, main
 
 Capture = pytest.CaptureFixture[str]
@@ -107,3 +109,20 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     os.close(writer)
     assert done.stderr == ""
     assert done.returncode == 0
+
+
+def test_a_warning_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def warns(_: list[str]) -> int:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            for _ in range(3):
+                warnings.warn("no topic structure to learn", stacklevel=1)
+        return 0
+
+    monkeypatch.setattr(cli, "_dispatch", warns)
+    before = warnings.showwarning
+    assert cli.main(["list"]) == 0
+    assert capsys.readouterr().err == "attnscope: warning: no topic structure to learn\n"
+    assert warnings.showwarning is before

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 
 from attnscope import __version__
 from attnscope.errors import AttnscopeError, nearest
@@ -21,6 +22,8 @@ VERBS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code: 0, or 2 with a sentence on standard error."""
     words = list(sys.argv[1:] if argv is None else argv)
+    # A warning is for the person at the terminal, who has no use for our line of code.
+    before, warnings.showwarning = warnings.showwarning, _show_once()
     try:
         return _dispatch(words)
     except AttnscopeError as error:
@@ -33,6 +36,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of a pipe has gone, as in `attnscope list | head -1`.
         sys.stderr.close()
         return 0
+    finally:
+        warnings.showwarning = before
+
+
+def _show_once() -> Callable[..., None]:
+    """Return what prints a warning as a sentence, each sentence once."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            print(f"attnscope: warning: {message}", file=sys.stderr)
+
+    return show
 
 
 def _dispatch(words: list[str]) -> int:
