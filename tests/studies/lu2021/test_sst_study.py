@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
+from scipy.integrate import cumulative_trapezoid
 
 import attnscope
 from attnscope.engines import Descent, Flow
@@ -101,6 +102,13 @@ def test_theory_is_theorem_1_and_corollary_1(done: tuple[Sst, xr.DataTree]) -> N
         sides[known, :, 1],
         rtol=1e-5,
         atol=1e-7,
+    )
+    times = tree["observables/time_probe"].to_numpy()[known]
+    np.testing.assert_allclose(
+        tree["theory/score"].to_numpy()[0][known],
+        cumulative_trapezoid(sides[known, :, 3], times, axis=0, initial=0),
+        rtol=1e-4,
+        atol=1e-6,
     )
     # At the start theory is what is measured.
     start = tree["theory"].to_dataset().isel(probe=0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.probes import mean_interval
+from attnscope.probes import average, mean_interval
 from attnscope.report.figure import Band, Dots, Figure, Line, Mark, Panel, Rule
 from attnscope.studies.lu2021 import _sst_words as words
 from attnscope.studies.lu2021._sst_tables import PAPER, vocabulary_gap
@@ -38,28 +38,17 @@ def sen_curves(study: Sst, tree: xr.DataTree) -> Figure:
             score = words.values(tree, "score", case)[0, :, word]
             norm = words.values(tree, "norm", case)[0, :, word]
             closed = words.values(tree, "norm", case, "theory")[0, :, word]
-            sides = words.values(tree, "identity", case)[0, :, word]
-            at_probe = np.interp(_clock(tree, "_probe"), _clock(tree), score)
-            measured = words.values(tree, "distance_measured", case, "theory")[0, :, word]
-            predicted = words.values(tree, "distance", case, "theory")[0, :, word]
-            known = np.isfinite(sides[:, 0])
+            at_probe = np.interp(_clock(tree, "_probe"), _clock(tree), norm)
+            integral = words.values(tree, "score", case, "theory")[0, :, word]
             panels.append(
                 Panel(
                     f"{case}: {names[word]}",
                     "score",
-                    "length",
+                    "embedding norm",
                     (
-                        Line(score, norm, "‖v‖", 0),
-                        Line(
-                            at_probe[known], measured[known], "‖v - ⟨v̄⟩‖, without what is around", 1
-                        ),
-                        Line(score, closed, "Corollary 1 for ‖v‖, own m", theory=True),
-                        Line(
-                            at_probe[known],
-                            predicted[known],
-                            "Theorem 1 for ‖v - ⟨v̄⟩‖, own averages",
-                            theory=True,
-                        ),
+                        Line(score, norm, "measured", 0),
+                        Line(integral, at_probe, "at the score of Lemma 2, own averages", 1),
+                        Line(score, closed, "Corollary 1, own m", theory=True),
                     ),
                 )
             )
@@ -68,8 +57,8 @@ def sen_curves(study: Sst, tree: xr.DataTree) -> Figure:
         "Score and norm of the leading words",
         "The two words of the largest final score of each model, seed 0, from the start of "
         "training to the least dev loss. Corollary 1 takes m from the mean length of the word's "
-        "sentences (Lu 2021, Fig 4); Theorem 1 takes the averages over the word's own sentences as "
-        "they are at each time.",
+        "sentences (Lu 2021, Fig 4). The other curve is the measured norm at the score that eq (8) "
+        "integrates to, with the averages over the word's own sentences at every moment.",
         tuple(panels),
         columns=2,
     )
@@ -185,7 +174,7 @@ def who_deviates(study: Sst, tree: xr.DataTree) -> Figure:
     edges = np.linspace(0, 1, 11)
     panels = []
     for case in study.cases():
-        gap = np.nanmean(vocabulary_gap(tree, case)[:, :-1], axis=0, where=_known(tree, case))
+        gap = average(vocabulary_gap(tree, case)[:, :-1], axis=(0,))
         marks: list[Mark] = []
         for color, (low, high, label) in enumerate(
             ((2, 4, "in 2 to 4 sentences"), (5, 19, "5 to 19"), (20, 10**9, "20 or more"))
@@ -209,12 +198,6 @@ def who_deviates(study: Sst, tree: xr.DataTree) -> Figure:
         tuple(panels),
         columns=2,
     )
-
-
-def _known(tree: xr.DataTree, case: str) -> np.ndarray:
-    gap = vocabulary_gap(tree, case)[:, :-1]
-    # A word without a number in any seed keeps its NaN without a warning.
-    return np.isfinite(gap) | ~np.isfinite(gap).any(axis=0)
 
 
 def _clock(tree: xr.DataTree, suffix: str = "") -> np.ndarray:

@@ -145,6 +145,7 @@ def shares(study: Sst, tree: xr.DataTree) -> Table:
             ("Theorem 1, own averages", words.theorem1_deviation(tree, case, top)),
             ("Corollary 1, own m", words.corollary1_deviation(tree, case, top)),
             ("Lemma 2, eq (8), at every moment", words.lemma2_deviation(tree, case, top)),
+            ("Lemma 2 integrated along the run", words.integral_deviation(tree, case, top)),
         ):
             mean = average(deviation, axis=(1,))
             worst = largest(deviation, axis=(1,))

@@ -76,6 +76,22 @@ def lemma2_deviation(
     return np.abs(measured - predicted) / np.nanmax(np.abs(measured), axis=1, keepdims=True)
 
 
+def integral_deviation(
+    tree: xr.DataTree, case: str, words: np.ndarray, partner: np.ndarray | None = None
+) -> np.ndarray:
+    """Distance between a score and eq (8) integrated, over the largest score of the word.
+
+    Shape ``(seed, probe, rank)``.
+    """
+    clock, at = (tree[f"observables/time{suffix}"].to_numpy() for suffix in ("", "_probe"))
+    score = of_words(values(tree, "score", case), words)
+    measured = np.apply_along_axis(lambda curve: np.interp(at, clock, curve), 1, score)
+    partner = words if partner is None else partner
+    predicted = of_words(values(tree, "score", case, "theory"), partner)
+    most = np.nanmax(np.abs(score), axis=1, keepdims=True)
+    return np.asarray(np.abs(measured - predicted) / most)
+
+
 def early(measured: np.ndarray) -> np.ndarray:
     """Return where a word has not yet come half the way of its norm; ``(seed, time, rank)``."""
     return np.asarray(measured < 0.5 * np.nanmax(measured, axis=1, keepdims=True))

@@ -155,7 +155,9 @@ class Sst(Study):
 
         ``norm`` is eq (10) at the measured score with m the mean length of the word's sentences,
         less one. ``distance`` is ‖v - ⟨v̄(χ∖t)⟩‖ by eq (9) with the averages over the word's own
-        sentences as they are at that time; ``distance_measured`` is what it should equal.
+        sentences as they are at that time; ``distance_measured`` is what it should equal. These
+        averages are constants in the theorem. Where they move, what follows from Lemma 2 is an
+        integral: ``score`` is eq (8) integrated along the run, with the averages of every moment.
         """
         observed = tree["observables"].to_dataset()
         m = tree["data/m"].to_numpy()[tree["data/word_number"].to_numpy()]
@@ -163,6 +165,9 @@ class Sst(Study):
         left, right = sides[..., 0], sides[..., 1]
         half_square = right[:, :1] + left - left[:, :1]
         score, dims = observed["score"].to_numpy(), ("run", "probe", "word")
+        slope, times = sides[..., 3], observed["time_probe"].to_numpy()
+        pieces = (slope[:, 1:] + slope[:, :-1]) / 2 * np.diff(times)[:, None]
+        integral = np.concatenate([np.zeros_like(slope[:, :1]), np.cumsum(pieces, axis=1)], axis=1)
         return xr.Dataset(
             {
                 "norm": (
@@ -179,6 +184,11 @@ class Sst(Study):
                     dims,
                     np.sqrt(2 * right).astype(np.float32),
                     {"meaning": "‖v - ⟨v̄(χ∖t)⟩‖"},
+                ),
+                "score": (
+                    dims,
+                    integral.astype(np.float32),
+                    {"meaning": "eq (8) integrated along the run"},
                 ),
             }
         )
