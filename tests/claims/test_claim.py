@@ -165,3 +165,8 @@ def test_what_is_unknown_survives_strict_json() -> None:
     again = Finding.from_json(json.loads(text))
     assert math.isnan(again.ours)
     assert again.to_json() == found.to_json()
+
+
+def test_a_control_without_values_does_not_fail() -> None:
+    assert not examine(claim([0.5], [], below(1.0), each=True), TREE).control_fails
+    assert examine(claim([0.5], [2.0], below(1.0), each=True), TREE).control_fails

@@ -143,9 +143,8 @@ def examine(claim: Claim, tree: xr.DataTree) -> Finding:
     control, control_low, control_high, _ = summarise(control_values, claim.each)
     if claim.each:
         verdict = claim.criterion.judge_each(values)
-        control_fails = bool(
-            not np.isnan(control_values).any() and not claim.criterion.inside(control_values).any()
-        )
+        known = control_values.size > 0 and not np.isnan(control_values).any()
+        control_fails = bool(known and not claim.criterion.inside(control_values).any())
     else:
         verdict = claim.criterion.judge(low, high)
         control_fails = claim.criterion.judge(control_low, control_high) == "fails"

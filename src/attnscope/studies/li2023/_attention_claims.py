@@ -80,11 +80,15 @@ def prominence(study: Attention, tree: xr.DataTree, case: str) -> np.ndarray:
     return np.array([(m[diagonal].mean() - m[same].mean()) / m[same].std() for m in matrices])
 
 
-def diagonal_runs(study: Attention, tree: xr.DataTree, step: int = -1) -> np.ndarray:
+def diagonal_runs(study: Attention, tree: xr.DataTree) -> np.ndarray:
     """Return the three means of the runs that show a diagonal, shape ``(run, kind)``."""
     return np.concatenate(
-        [ends(tree, case, step)[prominence(study, tree, case) > VISIBLE] for case in pool(study)]
+        [ends(tree, case)[prominence(study, tree, case) > VISIBLE] for case in pool(study)]
     )
+
+
+def _untrained(study: Attention, tree: xr.DataTree) -> np.ndarray:
+    return np.concatenate([ends(tree, case, 0) for case in pool(study)])
 
 
 def factor(ours: np.ndarray, paper: tuple[float, float, float]) -> np.ndarray:
@@ -177,7 +181,7 @@ def _scaled(case: str, ending: str) -> Claim:
     return Claim(
         key=f"scaled-{_key(case)}",
         sentence=f"{case} with inputs of unit variance finds the topics.",
-        source="beyond the paper: why SGD works there, whose released code has a layer norm",
+        source="beyond the paper",
         paper="not stated",
         statistic=lambda tree: _ratio(ends(tree, case + ending), TOPIC, OTHER),
         criterion=above(MARGIN),
@@ -196,8 +200,8 @@ def _diagonal(study: Attention) -> Claim:
         paper=f"ratio {TABLE4[WORD] / TABLE4[TOPIC]:.1f}",
         statistic=lambda tree: _ratio(diagonal_runs(study, tree), WORD, TOPIC),
         criterion=above(10),
-        control_sentence="the same runs before training",
-        control=lambda tree: _ratio(diagonal_runs(study, tree, 0), WORD, TOPIC),
+        control_sentence="all runs before training",
+        control=lambda tree: _ratio(_untrained(study, tree), WORD, TOPIC),
         reason=DIAGONAL,
         measure="same word over same topic, different words, one number per chosen run",
     )
@@ -220,8 +224,8 @@ def _diagonal_topics(study: Attention) -> Claim:
         paper=f"ratio {TABLE4[TOPIC] / TABLE4[OTHER]:.2f}",
         statistic=lambda tree: _ratio(diagonal_runs(study, tree), TOPIC, OTHER),
         criterion=below(0.9),
-        control_sentence="the same runs before training",
-        control=lambda tree: _ratio(diagonal_runs(study, tree, 0), TOPIC, OTHER),
+        control_sentence="all runs before training",
+        control=lambda tree: _ratio(_untrained(study, tree), TOPIC, OTHER),
         reason=DIAGONAL,
         measure="same topic, different words, over different topics, one number per chosen run",
     )
