@@ -126,3 +126,16 @@ def test_what_cannot_be_read_is_refused() -> None:
         measured_onset([0.0, 1.0], [math.nan, 1.0])
     with pytest.raises(AttnscopeError, match=r"expected \(time, key, query\)"):
         rotation(np.zeros((3, 3)))
+
+
+def test_the_exponent_of_descent_is_the_sum_over_its_steps() -> None:
+    """Π(1 + η σ(kη)) with a rising σ, whose steps lag behind the integral."""
+    eta, steps = 0.5, 40
+    times = np.arange(steps + 1) * eta
+    sigma = 0.02 * times
+    exact = np.concatenate([[0.0], np.cumsum(np.log1p(eta * sigma[:-1]))])
+    np.testing.assert_allclose(growth_exponent(times, sigma, lr=eta), exact, rtol=0, atol=1e-12)
+    coarse = growth_exponent(times[::8], sigma[::8], lr=eta)
+    np.testing.assert_allclose(coarse, exact[::8], rtol=0, atol=5e-3)
+    lag = exact[-1] - growth_exponent(times, sigma)[-1]
+    assert lag < -0.1

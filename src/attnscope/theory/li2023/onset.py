@@ -63,7 +63,9 @@ def growth_exponent(times: Numbers, sigma: Numbers, lr: float | None = None) -> 
     Args:
         times: learning rate × step, ascending, shape ``(time,)``.
         sigma: largest singular value of G(t), shape ``(time,)``.
-        lr: η of gradient descent, which replaces σ by log(1 + ησ)/η; None for gradient flow.
+        lr: η of gradient descent, which replaces σ by f = log(1 + ησ)/η and the integral by a sum
+            over steps. A step takes G at its beginning, so up to O(η²) the sum is the integral
+            less (η/2)(f(t) - f(0)). None for gradient flow.
     """
     times, sigma = check_times(times), float64(sigma)
     if sigma.shape != times.shape or (sigma < 0).any():
@@ -71,9 +73,10 @@ def growth_exponent(times: Numbers, sigma: Numbers, lr: float | None = None) -> 
             f"sigma of shape {sigma.shape}: expected a singular value, 0 or more, for each of "
             f"{len(times)} times."
         )
-    if lr is not None:
-        sigma = np.log1p(_positive("lr", lr) * sigma) / lr
-    return np.asarray(cumulative_trapezoid(sigma, times, initial=0.0))
+    if lr is None:
+        return np.asarray(cumulative_trapezoid(sigma, times, initial=0.0))
+    rate = np.log1p(_positive("lr", lr) * sigma) / lr
+    return np.asarray(cumulative_trapezoid(rate, times, initial=0.0) - lr / 2 * (rate - rate[:1]))
 
 
 def predicted_norms(
