@@ -70,10 +70,11 @@ def _same_topic(case: str) -> Claim:
 
 
 INVERTED = (
-    "heads do tell topics apart, the other way round. Layers above the first know the document "
-    "from the layer below, and weigh a word less if its topic is the document's main one, even "
-    "for [MASK], which has no topic. The first layer, whose input is added to its output, looks at "
-    "topics other than the query's. A single layer adds nothing and looks at its own topic."
+    "heads do tell topics apart, the other way round. In the last layer [MASK], which has no topic "
+    "of its own, weighs words of the document's main topic less than others (see the claim on it): "
+    "it knows the document from the layers below. Why the first layer, whose input is added to its "
+    "output, looks at topics other than the query's is not explained here. A single layer adds "
+    "nothing and looks at its own topic."
 )
 
 
@@ -107,6 +108,7 @@ def _main_topic() -> Claim:
         key="away-from-main-topic",
         sentence="In the last of all layers [MASK], which has no topic of its own, looks away from "
         "the document's main topic.",
+        reason="not by a tenth in every seed.",
         source="beyond the paper: why heads look at other topics",
         paper="not stated",
         statistic=lambda tree: ratio(tree, DEEP),
