@@ -82,7 +82,7 @@ class Descent:
         steps = round(time / self.grid)
         if steps < 1:
             raise AttnscopeError(
-                f"time = {time} with steps of {self.grid}: expected room for one or more."
+                f"time = {time} with steps of {self.grid}: expected room for one step or more."
             )
         sink = Memory() if sink is None else sink
         with flattened(model) as flat:
