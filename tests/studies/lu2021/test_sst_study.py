@@ -17,8 +17,13 @@ from attnscope.models import BagAttention, classifier
 from attnscope.models.objective import BagObjective
 from attnscope.report.drawable import drawable
 from attnscope.report.figure import Dots, Line
-from attnscope.studies.lu2021 import Sst
-from attnscope.studies.lu2021._sst_records import sides, together, words_in_company
+from attnscope.studies.lu2021 import Sst, sst
+from attnscope.studies.lu2021._sst_records import (
+    neighbours,
+    sides,
+    together,
+    words_in_company,
+)
 from attnscope.studies.lu2021._sst_tables import vocabulary_gap
 from attnscope.studies.lu2021._sst_words import final, share_within, top_words
 from attnscope.tasks import Bags
@@ -170,6 +175,7 @@ def test_words_alone_in_their_sentences_are_not_followed() -> None:
     mask = torch.tensor([[True, True], [True, True], [True, False]])
     bags = Bags(ids, torch.tensor([0, 1, 0]), 5, mask)
     assert words_in_company(bags).tolist() == [1, 2]
+    assert neighbours(bags, np.array([1, 2, 3])) == 2**2 + 1
     assert together(bags, (2, 1)) == (1, [1, 0])
     assert together(bags, (0, 1))[0] == -1
 
@@ -195,6 +201,15 @@ def test_words_that_are_not_there_are_named(tmp_path: Path) -> None:
         Sst(data=table, pair=("nice", "nice")).rivals()
     with pytest.raises(AttnscopeError, match="stands in 1000 training sentences"):
         Sst(data=table, least=1000).followed()
+
+
+def test_more_words_than_memory_holds_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = str(write_table(tmp_path / "mine.tsv", 60))
+    monkeypatch.setattr(sst, "MOST_NEIGHBOURS", 100)
+    with pytest.raises(AttnscopeError, match="expected shorter texts or a larger `least`"):
+        Sst(data=table, least=2).followed()
 
 
 def test_without_the_data_it_says_what_to_run(

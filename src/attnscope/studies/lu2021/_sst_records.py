@@ -15,6 +15,8 @@ from attnscope.tasks.text_bags import TextBags
 from attnscope.theory import lu2021
 
 Pair = tuple[int, int]
+MOST_NEIGHBOURS = 40_000_000
+"""Pairs of words in one sentence that averages over Ψ_t may hold: about a gigabyte of memory."""
 
 
 def records(
@@ -34,6 +36,8 @@ def records(
     sentence, positions = together(text.train, pair)
     sets = lu2021.PsiSets(text.train, words)
     company = words_in_company(text.train)
+    if neighbours(text.train, company) > MOST_NEIGHBOURS:
+        company = words
     all_sets = lu2021.PsiSets(text.train, company)
     objective = BagObjective(text.train)
 
@@ -146,6 +150,15 @@ def words_in_company(bags: Bags, least: int = 1) -> np.ndarray:
     most = np.zeros(bags.vocabulary, dtype=np.int64)
     np.maximum.at(most, ids, kinds[rows])
     return np.flatnonzero((bags.occurrences.numpy() >= least) & (most > 1))
+
+
+def neighbours(bags: Bags, words: np.ndarray) -> int:
+    """Return how many times one of some words stands beside another, which is what Ψ_t costs."""
+    listed = np.zeros(bags.vocabulary, dtype=bool)
+    listed[words] = True
+    pairs = np.unique(bags.sentences.numpy() * bags.vocabulary + bags.words.numpy())
+    rows = pairs[listed[pairs % bags.vocabulary]] // bags.vocabulary
+    return int((np.bincount(rows).astype(np.int64) ** 2).sum())
 
 
 def bag(model: nn.Module) -> BagAttention:

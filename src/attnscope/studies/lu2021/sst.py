@@ -17,7 +17,13 @@ from attnscope.report.figure import Figure
 from attnscope.report.page import Table
 from attnscope.studies.base import Problem, Study
 from attnscope.studies.lu2021 import _sst_claims, _sst_figures, _sst_pair, _sst_tables
-from attnscope.studies.lu2021._sst_records import bag, records, words_in_company
+from attnscope.studies.lu2021._sst_records import (
+    MOST_NEIGHBOURS,
+    bag,
+    neighbours,
+    records,
+    words_in_company,
+)
 from attnscope.studies.lu2021._sst_variants import VARIANTS, Model, Name, initial_model, texts
 from attnscope.studies.lu2021._topic_words import CITATION
 from attnscope.tasks.text_bags import TextBags
@@ -79,11 +85,18 @@ class Sst(Study):
 
     def followed(self) -> np.ndarray:
         """Return the numbers of the words that are followed through training."""
-        words = words_in_company(texts(self.data, "paper").train, self.least)
+        train = self.text("paper").train
+        words = words_in_company(train, self.least)
         if not words.size:
             raise AttnscopeError(
                 f"no word of {self.data} stands in {self.least} training sentences: expected a "
                 "smaller `least`, or more text."
+            )
+        if (pairs := neighbours(train, words)) > MOST_NEIGHBOURS:
+            raise AttnscopeError(
+                f"least = {self.least} follows {len(words):,} words of {self.data}, which stand "
+                f"beside each other {pairs:,} times: expected shorter texts or a larger `least`: "
+                f"{MOST_NEIGHBOURS:,} times at most."
             )
         return np.union1d(words, self.rivals())
 
