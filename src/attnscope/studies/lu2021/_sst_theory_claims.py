@@ -101,8 +101,8 @@ def _early(study: Sst, case: str) -> Claim:
         criterion=above(0.8),
         control_sentence="each word against the curve of another of the top words",
         control=share(True),
-        reason="Early on the averages around a word move faster than the word itself; Lemma 2, which "
-        "follows them, holds better (see the claims on it).",
+        reason="Early on the averages around a word move faster than the word itself; Lemma 2, "
+        "which follows them, holds better (see the claims on it).",
         measure=f"share of the top {study.top} within {WITHIN:.0%}",
     )
 
