@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import shutil
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from attnscope.models import BagAttention, TwoLayer, classifier
 from attnscope.models.classifiers import Kind
 from attnscope.models.objective import BagObjective
 from attnscope.tasks import TopicWords
+from peak import peak_kilobytes
 from reference import Reference
 
 LR = 0.1
@@ -171,7 +171,7 @@ def peak_memory(points: int) -> int:
 def flow_and_tell_memory(points: int) -> None:
     case = Case("FC")
     Flow().run(case.model(), case.objective, time=500.0, record=record(points), sink=Discard())
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    print(peak_kilobytes())
 
 
 def memory_row() -> tuple[str, str]:

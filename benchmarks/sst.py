@@ -5,7 +5,6 @@ Needs the data: ``attnscope data get sst2``, or ATTNSCOPE_DATA.
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.models import BagAttention, classifier
 from attnscope.models.objective import BagObjective
 from attnscope.tasks.text_bags import TextBags, text_bags
+from peak import peak_kilobytes
 from reference import Reference
 
 LR, DIM, EPOCHS, POINTS = 0.1, 200, 20_000, 200
@@ -154,6 +154,6 @@ if __name__ == "__main__":
             record=record(text),
             sink=Memory(),
         )
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        print(peak_kilobytes())
     else:
         main()
