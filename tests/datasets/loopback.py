@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from attnscope.datasets.fetch import CHUNK, download
+from attnscope.datasets.record import DataFile, DataSet
+from attnscope.errors import AttnscopeError
+
+TEXT = random.Random(1).randbytes(3 * CHUNK + 17)
 
 
 class Publisher(ThreadingHTTPServer):
@@ -86,3 +97,24 @@ def publisher() -> Iterator[Publisher]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def file_of(server: Publisher, **known: object) -> DataFile:
+    return replace(DataFile("set/file.txt", "train", server.url()), **known)  # type: ignore[arg-type]
+
+
+def dataset_of(*files: DataFile, **known: object) -> DataSet:
+    made = DataSet("mine", "Mine", "labelled", ("a", "b"), "http://page", "none", "cite", files)
+    return replace(made, **known)  # type: ignore[arg-type]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def cut_after(server: Publisher, file: DataFile, folder: Path, bytes_sent: int) -> None:
+    server.cut = bytes_sent
+    with pytest.raises(AttnscopeError, match="cut after"):
+        download(file, folder)
+    server.cut = None
+    server.asked.clear()

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import io
-import random
 import socket
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import replace
 from email.message import Message
 from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
-from loopback import Publisher, publisher
+from loopback import TEXT, Publisher, cut_after, file_of, publisher
 
 from attnscope.datasets import web
-from attnscope.datasets.fetch import CHUNK, download
-from attnscope.datasets.record import DataFile, DataSet
+from attnscope.datasets.fetch import download
+from attnscope.datasets.record import DataFile
 from attnscope.errors import AttnscopeError
-
-TEXT = random.Random(1).randbytes(3 * CHUNK + 17)
 
 
 @pytest.fixture(autouse=True)
@@ -34,27 +30,6 @@ def server() -> Iterator[Publisher]:
     with publisher() as running:
         running.content = TEXT
         yield running
-
-
-def file_of(server: Publisher, **known: object) -> DataFile:
-    return replace(DataFile("set/file.txt", "train", server.url()), **known)  # type: ignore[arg-type]
-
-
-def dataset_of(*files: DataFile, **known: object) -> DataSet:
-    made = DataSet("mine", "Mine", "labelled", ("a", "b"), "http://page", "none", "cite", files)
-    return replace(made, **known)  # type: ignore[arg-type]
-
-
-def names(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-
-
-def cut_after(server: Publisher, file: DataFile, folder: Path, bytes_sent: int) -> None:
-    server.cut = bytes_sent
-    with pytest.raises(AttnscopeError, match="cut after"):
-        download(file, folder)
-    server.cut = None
-    server.asked.clear()
 
 
 def test_no_network(tmp_path: Path) -> None:
