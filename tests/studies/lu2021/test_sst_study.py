@@ -170,6 +170,19 @@ def test_the_released_setting_is_run_step_by_step() -> None:
     assert Sst(variant="paper").cases() == ("FC, paper", "TC, paper")
 
 
+def test_both_sets_of_the_paper_are_the_papers_setting() -> None:
+    assert Sst().departures() == Sst(data="sst5", seeds=2).departures() == ""
+    assert "mine.tsv" in Sst(data="mine.tsv").departures()
+    assert "top = 3 (paper: 50)" in Sst(data="sst5", top=3).departures()
+
+
+def test_claims_on_figures_of_sst2_are_of_sst2_alone() -> None:
+    keys = [{claim.key for claim in Sst(data=data).claims()} for data in ("sst2", "sst5")]
+    assert keys[1] < keys[0]
+    assert {"leaders-FC", "epochs-TC", "fig6-FC", "fig5-drop-TC-released"} <= keys[0] - keys[1]
+    assert {"accuracy-FC", "scores-TC", "fig4-corollary1-FC", "purer-TC"} <= keys[1]
+
+
 def test_words_alone_in_their_sentences_are_not_followed() -> None:
     ids = torch.tensor([[0, 0], [1, 2], [3, 0]])
     mask = torch.tensor([[True, True], [True, True], [True, False]])

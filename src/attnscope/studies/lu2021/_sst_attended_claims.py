@@ -18,10 +18,20 @@ SNAPSHOT = 1000
 Statistic = Callable[[xr.DataTree], np.ndarray]
 
 
-def claims(case: str, pair: bool) -> list[Claim]:
-    """Return the claims of one case; those on the pair of Fig 5 if it is the paper's."""
-    out = [_purer(case), _rarer(case), _top_purity(case), _top_above_all(case)]
-    return [*out, _frequent_first(case), _frequent_drops(case)] if pair else out
+def claims(case: str, top: bool, pair: bool) -> list[Claim]:
+    """Return the claims of one case.
+
+    Args:
+        case: model and variant.
+        top: with those on the leading words of Fig 6.
+        pair: with those on the two words of Fig 5.
+    """
+    out = [_purer(case), _rarer(case)]
+    if top:
+        out += [_top_purity(case), _top_above_all(case)]
+    if pair:
+        out += [_frequent_first(case), _frequent_drops(case)]
+    return out
 
 
 def _trend(case: str, name: str, shuffled: bool) -> Statistic:

@@ -47,11 +47,14 @@ def claims(study: Sst) -> tuple[Claim, ...]:
         model, _, variant = case.partition(", ")
         out.append(_accuracy(study, model, variant))
         if study.data in PAPER:
-            out += [_score_range(model, variant), _stopping(model, variant)]
+            out.append(_score_range(model, variant))
+        # Figs 5 to 7 are of SST-2 alone.
         if study.data == "sst2":
-            out.append(_leaders(model, variant))
+            out += [_stopping(model, variant), _leaders(model, variant)]
         out += _sst_theory_claims.claims(study, case)
-        out += _sst_attended_claims.claims(case, study.data == "sst2" and study.pair == FIG5)
+        out += _sst_attended_claims.claims(
+            case, top=study.data == "sst2", pair=study.data == "sst2" and study.pair == FIG5
+        )
     return tuple(out)
 
 

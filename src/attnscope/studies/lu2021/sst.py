@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -24,6 +25,7 @@ from attnscope.studies.lu2021._sst_records import (
     records,
     words_in_company,
 )
+from attnscope.studies.lu2021._sst_tables import PAPER
 from attnscope.studies.lu2021._sst_variants import VARIANTS, Model, Name, initial_model, texts
 from attnscope.studies.lu2021._topic_words import CITATION
 from attnscope.tasks.text_bags import TextBags
@@ -123,6 +125,11 @@ class Sst(Study):
         model = initial_model(model_name, variant, text, seed)
         reading = records(text, self.followed(), self.rivals(), stop, self.lr, self.points)
         return Problem(model, BagObjective(text.train), reading, (stop,))
+
+    def departures(self) -> str:
+        """Say what differs from the paper's setting; both of its data sets are that."""
+        same = dataclasses.replace(self, data=Sst.data) if self.data in PAPER else self
+        return super(Sst, same).departures()
 
     def course(self) -> str:
         """Say how long runs are."""
