@@ -61,3 +61,11 @@ def real_data() -> Path:
         "real data are not here: set ATTNSCOPE_DATA to their folder, or fetch them, for example by "
         "`attnscope data get sst2`"
     )
+
+
+@pytest.fixture
+def real_sst2(real_data: Path) -> Path:
+    """Return the folder of real data if SST-2 is in it, or skip the test."""
+    if not list(real_data.glob("sst/stsa/stsa.binary.train*")):
+        pytest.skip("SST-2 is not here: set ATTNSCOPE_DATA or run `attnscope data get sst2`")
+    return real_data

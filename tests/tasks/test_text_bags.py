@@ -98,8 +98,8 @@ def test_no_word_is_empty() -> None:
     assert bag_words("  naïve café_2  ") == ["naïve", "café_2"]
 
 
-def test_sst2_has_the_papers_counts(real_data: Path) -> None:
-    text = text_bags(labelled("sst2", data_dir=real_data))
+def test_sst2_has_the_papers_counts(real_sst2: Path) -> None:
+    text = text_bags(labelled("sst2", data_dir=real_sst2))
     assert (len(text.train), len(text.dev), len(text.test)) == (6920, 872, 1821)
     powerful, best = text.number("powerful"), text.number("best")
     assert text.train.occurrences[[powerful, best]].tolist() == [36, 128]

@@ -235,10 +235,10 @@ def test_without_the_data_it_says_what_to_run(
 
 
 def test_sst2_reaches_the_papers_accuracy(
-    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    real_sst2: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One seed of Attn-TC as the paper has it; 79.59 % there."""
-    monkeypatch.setenv("ATTNSCOPE_DATA", str(real_data))
+    monkeypatch.setenv("ATTNSCOPE_DATA", str(real_sst2))
     study = Sst(seeds=1, variant="paper", points=11, least=30)
     problem = study.build("TC, paper", 0)
     solution = study.make_engine("TC, paper", 0).run(
