@@ -55,12 +55,6 @@ def attended_words(scores: torch.Tensor, bags: Bags, generator: torch.Generator)
     return bags.ids.gather(1, dice.argmax(dim=1, keepdim=True))[:, 0]
 
 
-def around(words: np.ndarray, bags: Bags) -> list[np.ndarray]:
-    """Return the sentences that hold each of some words: the index set of the paper's A_w."""
-    rows, ids = bags.sentences.numpy(), bags.words.numpy()
-    return [np.unique(rows[ids == word]) for word in words]
-
-
 def purer_company(bags: Bags, purity: np.ndarray) -> np.ndarray:
     """Share of the sentences with w that also hold a word of higher purity than w's own.
 

@@ -9,6 +9,7 @@ import xarray as xr
 
 from attnscope.report.page import Table
 from attnscope.studies.li2023._optimum_claims import final
+from attnscope.studies.li2023._optimum_theory import best_gamma_at
 from attnscope.studies.readings import select
 from attnscope.theory import li2023
 
@@ -77,7 +78,8 @@ def _trained(study: Optimum, tree: xr.DataTree) -> Table:
             gamma = li2023.mean_ratio(setting, *li2023.best_attention(setting, values, "attended"))
             best[2] = float(gamma)
         read = [float(np.mean(part)) for part in (*measured, mask, spread)]
-        rows.append((case, *read, *best, float(loss.mean())))
+        here = best_gamma_at(setting, read[3]) if blocks else None
+        rows.append((case, *read, here, *best, float(loss.mean())))
     columns = (
         "case",
         "α",
@@ -85,6 +87,7 @@ def _trained(study: Optimum, tree: xr.DataTree) -> Table:
         "γ",
         "μ, to [MASK]",
         "spread of γ over words",
+        "best γ at this μ",
         "best γ, μ free",
         "best μ",
         "best γ at μ = 1",

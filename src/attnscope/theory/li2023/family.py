@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from attnscope.errors import AttnscopeError
+from attnscope.theory.arrays import Numbers, float64
 from attnscope.theory.li2023.setting import (
     Topics,
     block_sums,
@@ -26,7 +27,6 @@ from attnscope.theory.li2023.setting import (
     constants,
     topic_of,
 )
-from attnscope.theory.lu2021.arrays import Numbers, float64
 
 
 def topic_gap(setting: Topics) -> float:

@@ -31,7 +31,7 @@ import numpy as np
 from scipy.integrate import cumulative_trapezoid
 
 from attnscope.errors import AttnscopeError
-from attnscope.theory.lu2021.arrays import Numbers, float64
+from attnscope.theory.arrays import Numbers, float64
 
 Verdict = Literal["reached", "not reached", "starts above"]
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from attnscope.errors import AttnscopeError
+from attnscope.theory.arrays import Numbers, float64
 from attnscope.theory.li2023.onset import check_times
-from attnscope.theory.lu2021.arrays import Numbers, float64
 
 END = 1e6
 """A norm of KᵀQ at which propagation ends: attention is long past uniform, and the linear system

@@ -26,9 +26,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from attnscope.errors import AttnscopeError
+from attnscope.theory.arrays import Numbers, float64
 from attnscope.theory.li2023.setting import Topics, check_structure, constants
 from attnscope.theory.li2023.theorem2 import ValueBlocks, value_blocks
-from attnscope.theory.lu2021.arrays import Numbers, float64
 
 MaskKey = Literal["paper", "attended"]
 

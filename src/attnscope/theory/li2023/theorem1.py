@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from attnscope.theory.arrays import Numbers
 from attnscope.theory.li2023 import family
 from attnscope.theory.li2023.setting import Topics, constants
-from attnscope.theory.lu2021.arrays import Numbers
 
 
 def embedding_bias(setting: Topics, as_printed: bool = False) -> np.ndarray:

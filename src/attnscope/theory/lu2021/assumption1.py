@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attnscope.errors import AttnscopeError
-from attnscope.theory.lu2021.arrays import Numbers, float64
+from attnscope.theory.arrays import Numbers, float64
 
 
 @dataclass(frozen=True)

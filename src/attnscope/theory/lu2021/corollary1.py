@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from attnscope.errors import AttnscopeError
-from attnscope.theory.lu2021.arrays import Numbers, float64
+from attnscope.theory.arrays import Numbers, float64
 
 
 def norm_from_score(score: Numbers, m: Numbers) -> np.ndarray:

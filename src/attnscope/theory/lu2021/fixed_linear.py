@@ -24,7 +24,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.special import expit
 
-from attnscope.theory.lu2021.arrays import Numbers, float64
+from attnscope.theory.arrays import Numbers, float64
 from attnscope.theory.lu2021.theorem2 import weight_from_norm
 
 

@@ -29,7 +29,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.models.classifiers import Classifier
 from attnscope.models.pooling import cross_entropy
 from attnscope.tasks.bags import Bags
-from attnscope.theory.lu2021.arrays import Numbers, float64, word_numbers
+from attnscope.theory.arrays import Numbers, float64, word_numbers
 from attnscope.theory.lu2021.psi import PsiSets
 
 RTOL, ATOL = 1e-9, 1e-11

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from attnscope.errors import AttnscopeError
 from attnscope.tasks.bags import Bags
-from attnscope.theory.lu2021.arrays import Numbers, float64, word_numbers
+from attnscope.theory.arrays import Numbers, float64, word_numbers
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnscope.theory.lu2021.arrays import Numbers, float64
+from attnscope.theory.arrays import Numbers, float64
 from attnscope.theory.lu2021.psi import PsiAverages
 
 

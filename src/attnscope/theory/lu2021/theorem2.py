@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from attnscope.tasks.bags import Bags
-from attnscope.theory.lu2021.arrays import Numbers, float64, word_numbers
+from attnscope.theory.arrays import Numbers, float64, word_numbers
 from attnscope.theory.lu2021.corollary1 import score_from_norm
 
 
