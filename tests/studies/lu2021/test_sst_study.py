@@ -24,7 +24,7 @@ from attnscope.studies.lu2021._sst_records import (
     together,
     words_in_company,
 )
-from attnscope.studies.lu2021._sst_tables import vocabulary_gap
+from attnscope.studies.lu2021._sst_tables import axes_end, vocabulary_gap
 from attnscope.studies.lu2021._sst_words import final, share_within, top_words
 from attnscope.tasks import Bags
 from attnscope.theory import lu2021
@@ -156,6 +156,17 @@ def test_the_gap_is_zero_for_sides_that_grow_alike(done: tuple[Sst, xr.DataTree]
     word = int(np.nanargmin(gap[0]))
     growth = (sides[1, word] - sides[0, word])[:2]
     assert gap[0, word] == pytest.approx(abs(growth[0] - growth[1]) / np.abs(growth).sum())
+
+
+def test_the_reading_nearest_to_the_end_of_an_axis(done: tuple[Sst, xr.DataTree]) -> None:
+    """All runs here end long before the axes of the paper do."""
+    study, tree = done
+    rows = axes_end(study, tree).rows
+    assert [row[0] for row in rows] == list(study.cases())
+    last = np.isfinite(tree["observables/test_accuracy"].to_numpy()[0]).sum() - 1
+    assert rows[0][2] == int(tree["observables/epoch"][last])
+    assert rows[0][3] == round(100 * float(tree["observables/test_accuracy"][0, last]), 2)
+    assert len(str(rows[0][7]).split(", ")) == study.seeds
 
 
 def test_a_share_counts_words_that_are_never_far() -> None:

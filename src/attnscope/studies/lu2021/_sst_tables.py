@@ -28,6 +28,7 @@ def tables(study: Sst, tree: xr.DataTree) -> list[Table]:
     """Return all tables."""
     return [
         accuracies(study, tree),
+        *([axes_end(study, tree)] if study.data == "sst2" else []),
         shares(study, tree),
         leaders(study, tree),
         rivals(study, tree),
@@ -96,6 +97,42 @@ def accuracies(study: Sst, tree: xr.DataTree) -> Table:
     return Table(
         "accuracy", f"At the best dev loss, mean of {study.seeds} seeds", columns, tuple(rows)
     )
+
+
+def axes_end(study: Sst, tree: xr.DataTree) -> Table:
+    """Tabulate the reading nearest to where the axes of Figs 5 and 7 end, and each seed's end."""
+    epochs = tree["observables/epoch"].to_numpy()
+    names = tree["data/words"].to_numpy()[tree["data/word_number"].to_numpy()]
+    rows = []
+    for case in study.cases():
+        shown = {"FC": 20_000, "TC": 12_500}[case.split(",")[0]]
+        accuracy = words.values(tree, "test_accuracy", case)
+        reached = np.isfinite(accuracy[0])
+        at = int(np.argmin(np.where(reached, np.abs(epochs - shown), np.inf)))
+        score = words.values(tree, "score", case)[0, at]
+        rows.append(
+            (
+                case,
+                shown,
+                int(epochs[at]),
+                round(100 * float(accuracy[0, at]), 2),
+                float(score.max()),
+                ", ".join(names[np.argsort(-score, kind="stable")[:5]]),
+                ", ".join(f"{epoch:,.0f}" for epoch in words.final(tree, "best_epoch", case)),
+                ", ".join(f"{100 * a:.2f}" for a in words.final(tree, "end_test_accuracy", case)),
+            )
+        )
+    columns = (
+        "case",
+        "axis ends (epochs)",
+        "nearest reading",
+        "test accuracy there (%)",
+        "largest score there",
+        "leading words there",
+        "best epoch of each seed",
+        "test accuracy of each seed (%)",
+    )
+    return Table("axes", "Where Figs 5 and 7 end (seed 0), and every seed", columns, tuple(rows))
 
 
 def data(tree: xr.DataTree) -> Table:
