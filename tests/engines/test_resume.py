@@ -18,6 +18,7 @@ from toys import (
     Perceptron,
     attention,
     flat,
+    louder,
     regression,
     topic_loss,
 )
@@ -31,10 +32,12 @@ from attnscope.engines import (
     LossBelow,
     Memory,
     Observable,
+    OneCycle,
     Outcome,
     Patience,
     Record,
     Solution,
+    Switch,
 )
 from attnscope.tasks import TopicWordsData
 
@@ -47,6 +50,8 @@ ENGINES = {
     "adam": Descent(lr=0.02, optimizer="adam"),
     "minibatch": Descent(lr=0.2, batch_size=5, samples=12, seed=1),
     "minibatch adam": Descent(lr=0.02, optimizer="adam", batch_size=5, samples=12, seed=1),
+    "one cycle": Descent(lr=0.02, optimizer="adam", schedule=OneCycle(warmup=5), clip=0.05),
+    "switch": Descent(lr=0.2, switches=(Switch(at=1.4, change=louder),)),
 }
 RECORDS = (
     Record((THETA, Observable("loss", regression)), Linear(9)),

@@ -58,11 +58,18 @@ class Perceptron(nn.Module):
         self.register_buffer("targets", torch.sin(self.inputs.sum(1, keepdim=True)))
         self.inputs: Tensor
         self.targets: Tensor
+        self.gain = 1.0
 
     def forward(self, inputs: Tensor) -> Tensor:
         hidden = torch.tanh(self.first(inputs) + self.offset)
-        out: Tensor = self.last(torch.tanh(self.again(hidden)))
+        out: Tensor = self.gain * self.last(torch.tanh(self.again(hidden)))
         return out
+
+
+def louder(model: nn.Module) -> None:
+    """Change the model in a way that its parameters do not show."""
+    assert isinstance(model, Perceptron)
+    model.gain = 2.0
 
 
 def regression(model: nn.Module, rows: Tensor | None = None) -> Tensor:

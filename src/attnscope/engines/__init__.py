@@ -11,6 +11,7 @@ from attnscope.engines.observe import (
     Record,
     snapshots,
 )
+from attnscope.engines.schedule import OneCycle, Switch
 from attnscope.engines.sink import Checkpoint, Memory, Sink
 from attnscope.engines.solution import Outcome, Solution
 from attnscope.engines.stopping import LossBelow, Patience
@@ -26,10 +27,12 @@ __all__ = [
     "LossBelow",
     "Memory",
     "Observable",
+    "OneCycle",
     "Outcome",
     "Patience",
     "Record",
     "Sink",
     "Solution",
+    "Switch",
     "snapshots",
 ]

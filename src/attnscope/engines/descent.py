@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from attnscope.engines.agenda import Agenda
 from attnscope.engines.observe import Record
 from attnscope.engines.parameters import FlatParameters, Loss, flattened
+from attnscope.engines.schedule import OneCycle, Switch
 from attnscope.engines.sink import Checkpoint, Memory, Sink
 from attnscope.engines.solution import Outcome, Solution
 from attnscope.engines.stopping import Stop
@@ -35,6 +36,10 @@ class Descent:
         seed: of the order of the mini-batches.
         tick: time that a step counts for; the learning rate unless given. With ``tick=1`` time
             counts steps, and runs at different learning rates share an axis.
+        eps: Adam's ε.
+        clip: every entry of the gradient is brought to [-clip, clip] first; ``None`` for as it is.
+        schedule: how the learning rate, and Adam's β₁, change over the run; constant unless given.
+        switches: changes to the model on the way.
     """
 
     lr: float = 0.1
@@ -43,12 +48,20 @@ class Descent:
     samples: int | None = None
     seed: int = 0
     tick: float | None = None
+    eps: float = 1e-8
+    clip: float | None = None
+    schedule: OneCycle | None = None
+    switches: tuple[Switch, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 < self.lr < math.inf:
             raise AttnscopeError(f"lr = {self.lr}: expected a finite learning rate above 0.")
         if not 0 < self.grid < math.inf:
             raise AttnscopeError(f"tick = {self.tick}: expected a finite time above 0.")
+        for name in ("eps", "clip"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise AttnscopeError(f"{name} = {value}: expected a finite number above 0.")
         if self.batch_size is not None:
             if self.samples is None:
                 raise AttnscopeError(
@@ -112,7 +125,7 @@ class _Run:
         self.adam: torch.optim.Adam | None = None
         if engine.optimizer == "adam":
             flat.vector.grad = self.gradient
-            self.adam = torch.optim.Adam([flat.vector], lr=engine.lr)
+            self.adam = torch.optim.Adam([flat.vector], lr=engine.lr, eps=engine.eps)
         self.generator = torch.Generator().manual_seed(engine.seed)
         self.order = torch.empty(0, dtype=torch.int64)
         self.blow_up = math.inf
@@ -148,6 +161,7 @@ class _Run:
 
     def evaluate(self) -> None:
         """Compute loss and gradient at this step."""
+        self.switch(self.step)
         self.value = self.flat.value_and_gradient(
             self.loss, self.model, self.gradient, *self.batch()
         )
@@ -171,9 +185,24 @@ class _Run:
             )
         return None
 
+    def switch(self, first: int) -> None:
+        """Make the changes to the model that are due from step ``first`` on until now."""
+        for switch in self.engine.switches:
+            if first <= round(switch.at / self.engine.grid) <= self.step:
+                switch.change(self.model)
+
     def update(self) -> None:
+        lr = self.engine.lr
+        if self.engine.clip is not None:
+            self.gradient.clamp_(-self.engine.clip, self.engine.clip)
+        if self.engine.schedule is not None:
+            share, beta = self.engine.schedule.at(self.step, self.until)
+            lr *= share
+            if self.adam is not None:
+                group = self.adam.param_groups[0]
+                group["lr"], group["betas"] = lr, (beta, group["betas"][1])
         if self.adam is None:
-            self.flat.vector.sub_(self.gradient, alpha=self.engine.lr)
+            self.flat.vector.sub_(self.gradient, alpha=lr)
         else:
             self.adam.step()
 
@@ -219,6 +248,7 @@ class _Run:
         torch.set_rng_state(saved.tensors["random"])
         self.step, self.value = saved.values["step"], saved.values["loss"]
         self.blow_up = saved.values["blow_up"]
+        self.switch(0)
 
     def end(self, outcome: Outcome, status: str, can_go_on: bool = False) -> Solution:
         if not can_go_on:
