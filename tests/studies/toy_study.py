@@ -96,3 +96,20 @@ class Bowl(Study):
         x = tree["observables/x"].isel(run=0, coordinate=0)
         line = Line(x["time"].to_numpy(), x.to_numpy(), "x")
         return [Figure("decay", "Decay", "x over time.", (Panel("x", "time", "x", (line,)),))]
+
+
+@dataclass(frozen=True)
+class Relay(Bowl):
+    """The flat bowl begins where the steep one ended, so it comes in a second round."""
+
+    def rounds(self) -> tuple[tuple[int, ...], ...]:
+        numbers = range(len(self.runs()))
+        return tuple(tuple(i for i in numbers if i % 2 == parity) for parity in (0, 1))
+
+    def build_after(self, case: str, seed: int, tree: xr.DataTree) -> Problem:
+        problem = self.build(case, seed)
+        x = tree["observables/x"]
+        last = x[(x["case"] == "steep") & (x["seed"] == seed)].isel(run=0, step=-1).to_numpy()
+        with torch.no_grad():
+            problem.model.get_parameter("x").copy_(torch.from_numpy(last))
+        return problem

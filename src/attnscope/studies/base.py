@@ -145,6 +145,13 @@ class Study:
         """Return case and seed of every run, seeds outermost so that a prefix is balanced."""
         return [(case, seed) for seed in range(self.seeds) for case in self.cases()]
 
+    def rounds(self) -> tuple[tuple[int, ...], ...]:
+        """Return the numbers of the runs, round by round; all in one round unless a study says so.
+
+        Runs of a later round begin when all earlier ones are complete, see :meth:`build_after`.
+        """
+        return (tuple(range(len(self.runs()))),)
+
     def cases(self) -> tuple[str, ...]:
         """Return the names of what is compared, such as three models."""
         raise NotImplementedError
@@ -152,6 +159,18 @@ class Study:
     def build(self, case: str, seed: int) -> Problem:
         """Make the run of one case with one seed."""
         raise NotImplementedError
+
+    def build_after(self, case: str, seed: int, tree: xr.DataTree) -> Problem:
+        """Make a run of a later round, knowing the trajectories of the earlier ones.
+
+        Its records have the shapes of those of :meth:`build`, which lays out the store.
+
+        Args:
+            case: what is compared.
+            seed: of this run.
+            tree: all runs so far; what was not reached yet is NaN.
+        """
+        return self.build(case, seed)
 
     def truth(self) -> xr.Dataset:
         """Return the ground truth, for the group ``data``."""

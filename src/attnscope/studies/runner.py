@@ -91,13 +91,17 @@ def run(
     else:
         _prepare(folder, study, command)
     total = len(study.runs())
-    todo = [i for i in range(total) if not _complete(folder.state(i))]
-    count = min(len(todo), workers if workers is not None else (os.cpu_count() or 1))
+    most = workers if workers is not None else (os.cpu_count() or 1)
     try:
-        if count > 1 and not study.name().startswith("__main__:"):
-            _run_in_pool(folder, study, todo, count, listener)
-        else:
-            _run_here(folder, study, todo, listener)
+        for numbers in study.rounds():
+            todo = [i for i in numbers if not _complete(folder.state(i))]
+            count = min(len(todo), most)
+            if count > 1 and not study.name().startswith("__main__:"):
+                _run_in_pool(folder, study, todo, count, listener)
+            else:
+                _run_here(folder, study, todo, listener)
+            if not all(_complete(folder.state(i)) for i in numbers):
+                break  # What comes after needs what broke down.
     except KeyboardInterrupt:
         done = sum(_complete(folder.state(i)) for i in range(total))
         raise Interrupted(

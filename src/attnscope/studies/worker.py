@@ -18,8 +18,8 @@ from queue import SimpleQueue
 from typing import Any
 
 from attnscope.errors import AttnscopeError
-from attnscope.studies.base import Study
-from attnscope.trajectory import RunFolder, ZarrSink, load_checkpoint
+from attnscope.studies.base import Problem, Study
+from attnscope.trajectory import RunFolder, ZarrSink, load_checkpoint, open_run
 
 
 def execute(
@@ -38,7 +38,7 @@ def execute(
     if state.get("outcome") in ("finished", "stopped"):
         return state
     case, seed = study.runs()[run]
-    problem = study.build(case, seed)
+    problem = _problem(folder, study, run)
     sink = ZarrSink(folder, run, progress=progress, interrupted=interrupted)
     solution = study.make_engine(case, seed).run(
         problem.model,
@@ -50,6 +50,13 @@ def execute(
         resume=load_checkpoint(folder.checkpoint_path(run)),
     )
     return sink.finish(solution)
+
+
+def _problem(folder: RunFolder, study: Study, run: int) -> Problem:
+    case, seed = study.runs()[run]
+    if run in study.rounds()[0]:
+        return study.build(case, seed)
+    return study.build_after(case, seed, open_run(folder.path))
 
 
 def main(argv: list[str]) -> None:
