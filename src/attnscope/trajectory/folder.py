@@ -23,6 +23,9 @@ from attnscope.files import write_bytes
 FORMAT = 1
 """Version of this layout. A reader refuses a run with a larger one."""
 
+ENDLESS = 2**40
+"""Length that is written for arrays which still grow; the run's state says how long they are."""
+
 
 @dataclass(frozen=True)
 class RunFolder:

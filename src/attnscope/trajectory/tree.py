@@ -18,7 +18,7 @@ import xarray as xr
 from attnscope.engines.sink import Memory
 from attnscope.engines.solution import Solution
 from attnscope.errors import AttnscopeError
-from attnscope.trajectory.folder import RunFolder
+from attnscope.trajectory.folder import ENDLESS, RunFolder
 
 STATS = ("time", "loss", "steps", "evaluations", "rejected", "plain_steps", "seconds")
 
@@ -41,9 +41,10 @@ def open_run(path: str | Path) -> xr.DataTree:
         raise AttnscopeError(
             f"'{folder.store}' is gone: expected the trajectory of this run there."
         )
-    tree = xr.open_datatree(str(folder.store), engine="zarr", consolidated=False).load()
-    tree.close()
     states = [folder.state(run) for run in range(len(manifest["runs"]))]
+    known = states[0].get("recorded", {})
+    with xr.open_datatree(str(folder.store), engine="zarr", consolidated=False) as stored:
+        tree = stored.map_over_datasets(lambda data: _so_far(data, known)).load()
     cases = [run["case"] for run in manifest["runs"]]
     seeds = [run["seed"] for run in manifest["runs"]]
     groups = {
@@ -62,6 +63,12 @@ def open_run(path: str | Path) -> xr.DataTree:
         "path": str(folder.path),
     }
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attrs), **groups})
+
+
+def _so_far(data: xr.Dataset, known: dict[str, int]) -> xr.Dataset:
+    """Cut arrays that still grow, as those of a watched model do, to what is there."""
+    growing = [dim for dim, size in data.sizes.items() if size == ENDLESS]
+    return data.isel({dim: slice(known.get(str(dim), 0)) for dim in growing})
 
 
 def run_status(manifest: dict[str, Any], states: list[dict[str, Any]]) -> str:

@@ -1,0 +1,109 @@
+"""What an observable of a watched model can look at, at one step of somebody's training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, Protocol
+
+from torch import Tensor, nn
+
+Need = Literal["attention", "probe", "gradients", "before"]
+"""What has to be prepared for an observable: attention weights, the model's answer to the probe
+batch, gradients of this step, or the weights before it."""
+
+
+class Handle(Protocol):
+    """What ends an attachment."""
+
+    def remove(self) -> None:
+        """Leave the module as it was."""
+
+
+class AttentionPoint(Protocol):
+    """A place in a model where attention is computed."""
+
+    name: str
+    """Path of the module."""
+    heads: int
+    kind: str
+    """What it is, in words, such as ``"nn.MultiheadAttention"``."""
+
+    def attach(self, keep: Callable[[Tensor], None]) -> Handle:
+        """Have ``keep(weights)`` called whenever the module runs, until the handle is removed.
+
+        Weights have shape ``(row, head, query, key)``. The module's own output does not change by a
+        bit, whatever path it takes.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """A step of training, as observables see it.
+
+    What costs something is made when it is first asked for, and once for all observables.
+
+    Args:
+        model: the watched model, after the step.
+        step: number of steps taken.
+        loss: the loss that the step was taken on; NaN before the first.
+        points: where the model attends.
+        look: evaluates the probe batch, or takes what the last forward pass left.
+        gradients: of the step, by parameter name; empty before the first.
+        before: weights before the step, by parameter name; empty before the first.
+    """
+
+    model: nn.Module
+    step: int
+    loss: float
+    points: Sequence[AttentionPoint]
+    look: Callable[[], Look]
+    gradients: Mapping[str, Tensor] = field(default_factory=dict)
+    before: Mapping[str, Tensor] = field(default_factory=dict)
+
+    @cached_property
+    def seen(self) -> Look:
+        """The model's answer to the probe batch."""
+        return self.look()
+
+    @property
+    def attention(self) -> Sequence[Tensor]:
+        """Attention weights of every point, each ``(row, head, query, key)``."""
+        return self.seen.attention
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """One evaluation of a model.
+
+    Args:
+        attention: weights of every point, in the order of the points.
+        output: what the model returned; ``None`` for the training batch.
+        hidden: outputs of the modules that hold the attention, in the same order.
+    """
+
+    attention: Sequence[Tensor]
+    output: object = None
+    hidden: Sequence[Tensor] = ()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A quantity that can be read off a step.
+
+    Args:
+        name: the variable's name in the trajectory.
+        read: a function of the moment that returns a tensor of fixed shape.
+        dims: names of the tensor's axes.
+        needs: what it looks at.
+        unit: what the number counts, empty for a pure number.
+        meaning: a sentence or a formula, kept with the data.
+    """
+
+    name: str
+    read: Callable[[Moment], Tensor]
+    dims: tuple[str, ...] = ()
+    needs: frozenset[Need] = frozenset()
+    unit: str = ""
+    meaning: str = ""

@@ -1,0 +1,276 @@
+"""The recorder: it looks on while somebody's model is trained, and never gets in the way."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import platform
+import time as clock
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from attnscope import __version__
+from attnscope.trajectory import FORMAT, RunFolder, write_json
+from attnscope.watching.channels import Writer
+from attnscope.watching.moment import AttentionPoint, Look, Moment, Reading
+from attnscope.watching.track import Track
+
+FLUSH = 5.0
+"""Seconds after which readings are on disk at the latest, so that one can look on."""
+STUDY = "attnscope.watching.reading:Watched"
+"""What reads such a run; its claims, figures and tables are those of any watched model."""
+LOSS = Reading(
+    "loss",
+    lambda moment: torch.tensor(moment.loss, dtype=torch.float64),
+    meaning="training loss that the step was taken on, NaN at step 0",
+)
+
+
+class Scope:
+    """A recording that is going on; made by :func:`attnscope.watch`.
+
+    Args:
+        model: what is watched.
+        folder: where the trajectory goes.
+        tracks: readings by schedule, as ``(dimension, steps in between, readings)``.
+        points: where the model attends.
+        look: evaluates the model on the probe batch; ``None`` to take what training forward passes
+            leave.
+        optimizer: its gradients are taken as it sees them: unscaled, clipped, before they are
+            cleared. Without one they are read off the parameters at the end of the step.
+        spec: what was asked for, as JSON values.
+        introduction: what was found, in words; printed once.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        folder: RunFolder,
+        tracks: Sequence[tuple[str, int, Sequence[Reading]]],
+        *,
+        points: Sequence[AttentionPoint],
+        look: Callable[[], Look] | None,
+        optimizer: torch.optim.Optimizer | None,
+        spec: dict[str, Any],
+        introduction: str = "",
+    ) -> None:
+        self.model, self.folder, self.points = model, folder, points
+        self.count, self.status = 0, "not begun"
+        self._plan, self._look, self._optimizer = tracks, look, optimizer
+        self._spec, self._introduction = spec, introduction
+        self._writer: Writer | None = None
+        self._tracks: list[Track] = []
+        self._handles: list[Any] = []
+        self._left: list[Tensor | None] = [None] * len(points)
+        self._gradients: dict[str, Tensor] = {}
+        self._before: dict[str, Tensor] = {}
+        self._loss, self._begun, self._flushed = math.nan, 0.0, 0.0
+
+    def __enter__(self) -> Self:
+        """Begin, with the reading at step 0."""
+        self._begun = self._flushed = clock.monotonic()
+        with self._quietly("could not begin"):
+            self.folder.path.mkdir(parents=True, exist_ok=True)
+            self._writer = Writer(self.folder.store, {"study": STUDY, "attnscope": __version__})
+            self._tracks = [
+                Track(self._writer, dim, every, readings) for dim, every, readings in self._plan
+            ]
+            self._write_manifest()
+            self._attach()
+            self.status = "recording"
+            if self._introduction:
+                print(self._introduction)
+            self._record()
+            self._flush()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Write what is left; an exception of the training passes through."""
+        outcome = "finished"
+        if error is not None:
+            outcome = "interrupted"
+            self.status = f"training ended with {type(error).__name__} at step {self.count}"
+        elif self.recording:
+            self.status = f"finished at step {self.count}"
+        self._end(outcome)
+
+    @property
+    def recording(self) -> bool:
+        """Whether readings are still taken."""
+        return self._writer is not None
+
+    def step(self, loss: Tensor | float | None = None) -> None:
+        """Hear that a step of training is done.
+
+        Args:
+            loss: what the step was taken on.
+        """
+        self.count += 1
+        if self._writer is None:
+            return
+        self._loss = _number(loss)
+        with self._quietly("stopped"):
+            self._record()
+            self._prepare(self.count + 1)
+            trouble = self._writer.trouble
+            if trouble is not None:
+                raise trouble
+            if clock.monotonic() - self._flushed > FLUSH:
+                self._flush()
+
+    def _record(self) -> None:
+        due = [track for track in self._tracks if track.due(self.count)]
+        if not due:
+            return
+        needs = frozenset().union(*(track.needs for track in due))
+        moment = Moment(
+            self.model,
+            self.count,
+            self._loss,
+            self.points,
+            self._look or self._take_left,
+            self._take_gradients() if "gradients" in needs and self.count else {},
+            self._before,
+        )
+        with torch.no_grad():
+            for track in due:
+                track.read(moment)
+        self._gradients, self._before = {}, {}
+
+    def _prepare(self, step: int) -> None:
+        """Keep the weights before a step whose change will be read."""
+        due = [track for track in self._tracks if track.due(step)]
+        if any("before" in track.needs for track in due):
+            self._before = {name: p.detach().clone() for name, p in self.model.named_parameters()}
+
+    def _attach(self) -> None:
+        if self._look is None and any("attention" in track.needs for track in self._tracks):
+            for index, point in enumerate(self.points):
+
+                def keep(weights: Tensor, index: int = index) -> None:
+                    self._left[index] = weights
+
+                self._handles.append(point.attach(keep))
+        if self._optimizer is not None:
+            self._handles.append(self._optimizer.register_step_pre_hook(self._hear_optimizer))
+        self._prepare(1)
+
+    def _hear_optimizer(self, *_: object) -> None:
+        due = [track for track in self._tracks if track.due(self.count + 1)]
+        if self.recording and any("gradients" in track.needs for track in due):
+            self._gradients = self._read_gradients(clone=True)
+
+    def _take_gradients(self) -> dict[str, Tensor]:
+        return self._gradients or self._read_gradients(clone=False)
+
+    def _read_gradients(self, clone: bool) -> dict[str, Tensor]:
+        return {
+            name: p.grad.detach().clone() if clone else p.grad.detach()
+            for name, p in self.model.named_parameters()
+            if p.grad is not None
+        }
+
+    def _take_left(self) -> Look:
+        return Look([torch.empty(0) if w is None else w for w in self._left])
+
+    def _flush(self) -> None:
+        assert self._writer is not None
+        for track in self._tracks:
+            track.flush()
+        state = self._state("running")
+        self._writer.submit(lambda: write_json(self.folder.state_path(0), state))
+        self._flushed = clock.monotonic()
+
+    def _state(self, outcome: str) -> dict[str, Any]:
+        return {
+            "outcome": outcome,
+            "status": self.status,
+            "recorded": {track.dim: track.clock.count for track in self._tracks},
+            "steps": self.count,
+            "time": self.count,
+            "loss": None if math.isnan(self._loss) else self._loss,
+            "seconds": round(clock.monotonic() - self._begun, 3),
+        }
+
+    def _end(self, outcome: str) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        writer, self._writer = self._writer, None
+        if writer is None:
+            return
+        try:
+            writer.close([c for track in self._tracks for c in track.all_channels()])
+            write_json(self.folder.state_path(0), self._state(outcome))
+            self._write_manifest()
+        except Exception as error:
+            self._warn("could not write its last readings", error)
+
+    @contextmanager
+    def _quietly(self, what: str) -> Iterator[None]:
+        """Let no error of the recorder reach the training."""
+        try:
+            yield
+        except Exception as error:
+            self.status = f"recording {what} at step {self.count}: {error}"
+            self._warn(what, error)
+            self._end("interrupted")
+
+    def _warn(self, what: str, error: Exception) -> None:
+        warnings.warn(
+            f"attnscope: recording {what} at step {self.count} ({type(error).__name__}: {error}). "
+            f"Training goes on; what was recorded is kept in '{self.folder.path}'.",
+            stacklevel=4,
+        )
+
+    def _write_manifest(self) -> None:
+        manifest = {
+            "format": FORMAT,
+            "attnscope": __version__,
+            "study": STUDY,
+            "spec": self._spec,
+            "runs": [{"case": "watched", "seed": 0}],
+            "lr": 1.0,
+            "versions": {
+                "python": platform.python_version(),
+                **{name: version(name) for name in ("torch", "numpy", "xarray", "zarr")},
+            },
+            "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "command": "",
+            "status": self.status,
+        }
+        write_json(self.folder.manifest_path, manifest)
+
+
+def _number(loss: Tensor | float | None) -> float:
+    if loss is None:
+        return math.nan
+    return float(loss.detach() if isinstance(loss, Tensor) else loss)
+
+
+def new_folder(out: str | Path) -> RunFolder:
+    """Return the folder for a recording; one that exists is left alone, and a new name found."""
+    path = Path(out)
+    number = 1
+    while path.exists() and (not path.is_dir() or any(path.iterdir())):
+        number += 1
+        path = Path(out).with_name(f"{Path(out).name}-{number}")
+    if number > 1:
+        warnings.warn(
+            f"attnscope: '{out}' exists and is left as it is; this recording goes to '{path}'.",
+            stacklevel=3,
+        )
+    return RunFolder(path)

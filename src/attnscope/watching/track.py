@@ -1,0 +1,113 @@
+"""Readings that are taken at the same steps, along one dimension of the trajectory."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attnscope.errors import AttnscopeError
+from attnscope.watching.channels import Channel, Variable, Writer
+from attnscope.watching.moment import Moment, Reading
+
+
+@dataclass(frozen=True)
+class Every:
+    """Some readings at steps of their own: ``Every(1, "attention")``.
+
+    Args:
+        steps: from one reading to the next; step 0 always belongs to it.
+        record: what is read.
+    """
+
+    steps: int
+    record: tuple[Reading | Callable[..., Tensor] | str, ...]
+
+    def __init__(self, steps: int, *record: Reading | Callable[..., Tensor] | str) -> None:
+        if steps < 1:
+            raise AttnscopeError(f"Every({steps}): expected 1 step or more.")
+        object.__setattr__(self, "steps", steps)
+        object.__setattr__(self, "record", record)
+
+
+class Track:
+    """The readings of one schedule, and where they go.
+
+    A reading that fails is warned about once and is NaN from then on; the others go on.
+
+    Args:
+        writer: who writes them.
+        dim: name of the dimension they lie along.
+        every: steps from one to the next.
+        readings: what is read.
+    """
+
+    def __init__(self, writer: Writer, dim: str, every: int, readings: Sequence[Reading]) -> None:
+        self.writer, self.dim, self.every = writer, dim, every
+        self.readings = list(readings)
+        self.needs = frozenset().union(*(reading.needs for reading in readings))
+        clock = Variable("time" if dim == "step" else f"time_{dim}", (), dim, "steps")
+        self.clock = Channel(writer, clock, torch.zeros((), dtype=torch.float64))
+        self.channels: dict[str, Channel] = {}
+        self.broken: set[str] = set()
+
+    def due(self, step: int) -> bool:
+        """Whether a step belongs to the schedule."""
+        return step % self.every == 0
+
+    def read(self, moment: Moment) -> None:
+        """Take every reading."""
+        full = self.clock.put(moment.step)
+        for reading in self.readings:
+            full |= self._read(reading, moment)
+        if full:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is there, and say how much it is."""
+        for channel in self.all_channels():
+            channel.flush()
+
+    def all_channels(self) -> list[Channel]:
+        """Return the channels that exist so far."""
+        return [self.clock, *self.channels.values()]
+
+    def _read(self, reading: Reading, moment: Moment) -> bool:
+        value: Tensor | None = None
+        name = reading.name
+        if name not in self.broken:
+            try:
+                value = reading.read(moment)
+                if value is not None and name not in self.channels:
+                    self.channels[name] = self._open(reading, value)
+            except Exception as error:
+                self._complain(name, error)
+                value = None
+        channel = self.channels.get(name)
+        if channel is None:
+            return False
+        try:
+            return channel.put(math.nan if value is None else value)
+        except ValueError as error:
+            self._complain(name, error)
+            return channel.put(math.nan)
+
+    def _open(self, reading: Reading, value: Tensor) -> Channel:
+        if value.ndim != len(reading.dims):
+            raise ValueError(
+                f"its shape is {tuple(value.shape)}, and its axes are called {reading.dims}"
+            )
+        variable = Variable(reading.name, reading.dims, self.dim, reading.unit, reading.meaning)
+        return Channel(self.writer, variable, value, self.clock.count - 1)
+
+    def _complain(self, name: str, error: Exception) -> None:
+        self.broken.add(name)
+        warnings.warn(
+            f"attnscope: '{name}' can no longer be read ({type(error).__name__}: {error}). It is "
+            "NaN from here on; training and the other readings go on.",
+            stacklevel=2,
+        )
