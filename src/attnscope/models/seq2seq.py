@@ -1,0 +1,383 @@
+"""The sequence-to-sequence model of Snell 2021, section 2.1, and its lexical probe.
+
+    a_{t,l} = s_tᵀ W h_l,   α_t = softmax(a_t),   c_t = Σ_l α_{t,l} h_l,   p_t = N([c_t, s_t]),
+
+with the states h_l of an LSTM over the source and s_t of one over the target. The lexical probe is
+what the model would say if it looked at one position alone, β_{t,l} = N([h_l, s_t])_{y_t} (eq 4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attnscope.errors import AttnscopeError
+from attnscope.models.lstm import GRU, LSTM, State
+from attnscope.models.sequences import check_ids, evaluating, row_lengths
+from attnscope.tasks.sequence_pairs import END, PAD, START, SequencePairs
+
+Pooled = Literal["sum", "mean"]
+Output = Literal["linear", "tanh", "relu", "added"]
+Attention = Literal["learned", "uniform"]
+Trained = Literal["all", "attention"]
+Cell = Literal["lstm", "gru"]
+
+SLICE = 2**20
+"""Numbers of the hidden layer that the lexical probe holds at a time: a few megabytes."""
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """What both networks make of a batch.
+
+    Attributes:
+        encoder: h_l, shape ``(row, L, E)``.
+        decoder: s_t, shape ``(row, T, H)``.
+        source_mask: where there is a source word, ``(row, L)``, or ``None`` for everywhere.
+    """
+
+    encoder: Tensor
+    decoder: Tensor
+    source_mask: Tensor | None
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What can be read off the model on a batch.
+
+    A target token that is padding has weights 0, log β = -inf, log p = 0 and predicts PAD; a source
+    token that is padding has weight 0 and log β = -inf.
+
+    Attributes:
+        weights: attention α, shape ``(row, head, T, L)``.
+        log_beta: log β_{t,l}, shape ``(row, T, L)``.
+        log_p: log probability of the right word, shape ``(row, T)``.
+        predicted: the likeliest word, shape ``(row, T)``.
+    """
+
+    weights: Tensor
+    log_beta: Tensor
+    log_p: Tensor
+    predicted: Tensor
+
+
+class Seq2Seq(nn.Module):
+    """Encoder, decoder, attention and output network, with a switch for each case of the paper.
+
+    The decoder starts from the mean over directions of the encoder's last state, layer by layer.
+
+    Args:
+        source_vocabulary: number of source ids, PAD, START and END among them.
+        target_vocabulary: number of target ids; ``None`` for one vocabulary and one embedding
+            matrix for both sides.
+        embedding: length of embeddings.
+        hidden: H, length of a state of one direction, and of the hidden layer of N.
+        layers: of the encoder, and of the decoder.
+        bidirectional: of the encoder; E, the length of h_l, is then 2H.
+        heads: K, number of attention heads (eq 20).
+        heads_pooled: how the context vectors of the heads become one: ``"sum"`` as in eq 21, or
+            their ``"mean"``.
+        output: N. ``"linear"`` is one layer on [c, s]; ``"tanh"`` and ``"relu"`` have a hidden
+            layer before it; ``"added"`` is softmax(W (c + s)), eq 32.
+        projection: map the context by c ← P c + b to length H, as the released code does.
+        attention: ``"learned"``, or ``"uniform"`` for α = 1/L with heads that are not trained.
+        trained: ``"all"``, or ``"attention"`` to freeze everything but the heads.
+        cell: ``"lstm"`` or ``"gru"``.
+        dropout: between the layers of encoder and decoder, in training.
+    """
+
+    def __init__(
+        self,
+        source_vocabulary: int,
+        target_vocabulary: int | None = None,
+        *,
+        embedding: int = 256,
+        hidden: int = 256,
+        layers: int = 1,
+        bidirectional: bool = False,
+        heads: int = 1,
+        heads_pooled: Pooled = "sum",
+        output: Output = "tanh",
+        projection: bool = False,
+        attention: Attention = "learned",
+        trained: Trained = "all",
+        cell: Cell = "lstm",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        for name, word, known in (
+            ("heads_pooled", heads_pooled, Pooled),
+            ("output", output, Output),
+            ("attention", attention, Attention),
+            ("trained", trained, Trained),
+            ("cell", cell, Cell),
+        ):
+            if word not in get_args(known):
+                raise AttnscopeError(f"{name} = {word!r}: expected one of {get_args(known)}.")
+        targets = source_vocabulary if target_vocabulary is None else target_vocabulary
+        for name, size in (
+            ("source_vocabulary", source_vocabulary),
+            ("target_vocabulary", targets),
+        ):
+            if size <= END + 1:
+                raise AttnscopeError(
+                    f"{name} = {size}: expected {END + 2} or more, for PAD, START, END and a word."
+                )
+        for name, size in (
+            ("embedding", embedding),
+            ("hidden", hidden),
+            ("layers", layers),
+            ("heads", heads),
+        ):
+            if size < 1:
+                raise AttnscopeError(f"{name} = {size}: expected 1 or more.")
+        if not 0 <= dropout < 1:
+            raise AttnscopeError(f"dropout = {dropout}: expected a share from 0 to below 1.")
+        if dropout and layers == 1:
+            raise AttnscopeError(
+                f"dropout = {dropout} with one layer: expected 0, or 2 layers or more to drop "
+                "outputs between."
+            )
+        width = hidden * (2 if bidirectional else 1)
+        if output == "added" and width != hidden and not projection:
+            raise AttnscopeError(
+                "output = 'added' with a bidirectional encoder: expected projection=True, since h "
+                f"has length {width} and s has {hidden}."
+            )
+        if attention == "uniform" and trained == "attention":
+            raise AttnscopeError(
+                "attention = 'uniform' with trained = 'attention': expected something to train."
+            )
+        self.source_vocabulary, self.target_vocabulary = source_vocabulary, targets
+        self.heads, self.heads_pooled = heads, heads_pooled
+        self.output_kind, self.attention_kind, self.trained = output, attention, trained
+
+        kind = LSTM if cell == "lstm" else GRU
+        self.embedding = nn.Embedding(source_vocabulary, embedding)
+        self.target_embedding = (
+            None if target_vocabulary is None else nn.Embedding(target_vocabulary, embedding)
+        )
+        self.encoder = kind(embedding, hidden, layers, bidirectional, dropout)
+        self.decoder = kind(embedding, hidden, layers, False, dropout)
+        self.projection = nn.Linear(width, hidden) if projection else None
+        context = hidden if projection else width
+        layered = output in ("tanh", "relu")
+        self.mixing = nn.Linear(context + hidden, hidden) if layered else None
+        joined = context + hidden if output == "linear" else hidden
+        self.readout = nn.Linear(joined, targets, bias=output != "added")
+        # Heads come last: the rest then starts the same whatever their number.
+        bound = hidden**-0.5
+        self.head_W = nn.Parameter(torch.empty(heads, hidden, width).uniform_(-bound, bound))
+        self.head_b = nn.Parameter(torch.empty(heads, width).uniform_(-bound, bound))
+        if trained == "attention":
+            self.requires_grad_(False)
+        for p in (self.head_W, self.head_b):
+            p.requires_grad_(attention == "learned")
+
+    def states(self, pairs: SequencePairs) -> States:
+        """Run both networks; the decoder reads START, y_1, ..., y_{T-1} (teacher forcing)."""
+        encoder, last, mask = self._encode(pairs.source, pairs.source_mask)
+        target = pairs.target
+        check_ids("target", target, self.target_vocabulary)
+        if len(target) != len(encoder):
+            raise AttnscopeError(
+                f"{len(encoder)} sources and {len(target)} targets: expected as many."
+            )
+        read = torch.cat([torch.full_like(target[:, :1], START), target[:, :-1]], dim=1)
+        decoder, _ = self.decoder.over_words(self._target_table, read, pairs.target_mask, last)
+        return States(encoder, decoder, mask)
+
+    def attention_weights(self, states: States) -> Tensor:
+        """Return α, shape ``(row, head, T, L)``; padded positions have exactly 0."""
+        h, s, mask = states.encoder, states.decoder, states.source_mask
+        rows, length, width = h.shape
+        steps = s.shape[1]
+        if self.attention_kind == "uniform":
+            share = torch.ones_like(h[:, :, 0]) if mask is None else mask.to(h.dtype)
+            share = share / share.sum(dim=1, keepdim=True)
+            return share[:, None, None, :].expand(rows, self.heads, steps, length)
+        # (head, H, E) side by side, so that all heads' queries are one product.
+        matrix = self.head_W.permute(1, 0, 2).reshape(-1, self.heads * width)
+        queries = torch.addmm(self.head_b.view(-1), s.reshape(rows * steps, -1), matrix)
+        logits = queries.view(rows, steps * self.heads, width) @ h.transpose(1, 2)
+        if mask is not None:
+            logits = logits.masked_fill(~mask[:, None, :], -torch.inf)
+        weights = torch.softmax(logits, dim=2)
+        return weights.view(rows, steps, self.heads, length).transpose(1, 2)
+
+    def context(self, states: States, weights: Tensor) -> Tensor:
+        """Return the pooled context of all heads, projected if so, shape ``(row, T, width)``."""
+        pooled = weights.sum(dim=1) if self.heads_pooled == "sum" else weights.mean(dim=1)
+        return self._project(pooled @ states.encoder)
+
+    def logits(self, states: States, weights: Tensor) -> Tensor:
+        """Return what the softmax of N is of, shape ``(row, T, word)``."""
+        context = self.context(states, weights)
+        if self.output_kind == "added":
+            out = self.readout(context + states.decoder)
+        else:
+            out = torch.cat([context, states.decoder], dim=2)
+            if self.mixing is not None:
+                out = self._activate(self.mixing(out))
+            out = self.readout(out)
+        return out
+
+    def log_probabilities(self, pairs: SequencePairs) -> Tensor:
+        """Return log p_t under teacher forcing, shape ``(row, T, word)``."""
+        states = self.states(pairs)
+        return torch.log_softmax(self.logits(states, self.attention_weights(states)), dim=2)
+
+    def lexical_probe(self, states: States, target: Tensor) -> Tensor:
+        """Return log β_{t,l}, the log probability of y_t if every head looked at l alone (eq 4).
+
+        Heads that are summed then make the context K h_l; one head, or the mean of several, makes
+        it h_l.
+
+        Args:
+            states: of the batch.
+            target: the right words, shape ``(row, T)``.
+
+        Returns:
+            Shape ``(row, T, L)``; -inf where the source is padded.
+        """
+        times = self.heads if self.heads_pooled == "sum" else 1
+        by_source, by_target = self._split(self._project(times * states.encoder), states.decoder)
+        length = by_source.shape[1]
+        step = max(1, SLICE // (length * by_source.shape[2]))
+        out = torch.stack(
+            [
+                torch.cat(
+                    [
+                        self._one_source(by_source[row], part, words)
+                        for part, words in zip(
+                            by_target[row].split(step), target[row].split(step), strict=True
+                        )
+                    ]
+                )
+                for row in range(len(target))
+            ]
+        )
+        if states.source_mask is not None:
+            out = out.masked_fill(~states.source_mask[:, None, :], -torch.inf)
+        return out
+
+    @torch.no_grad()
+    def look(self, pairs: SequencePairs) -> Look:
+        """Read attention, lexical probe and predictions off the model, without dropout."""
+        with evaluating(self):
+            states = self.states(pairs)
+            weights = self.attention_weights(states)
+            log_p = torch.log_softmax(self.logits(states, weights), dim=2)
+            log_beta = self.lexical_probe(states, pairs.target)
+        right = log_p.gather(2, pairs.target[:, :, None])[:, :, 0]
+        predicted = log_p.argmax(dim=2)
+        if pairs.target_mask is not None:
+            absent = ~pairs.target_mask
+            weights = weights.masked_fill(absent[:, None, :, None], 0.0)
+            log_beta = log_beta.masked_fill(absent[:, :, None], -torch.inf)
+            right, predicted = right.masked_fill(absent, 0.0), predicted.masked_fill(absent, PAD)
+        return Look(weights, log_beta, right, predicted)
+
+    @torch.no_grad()
+    def greedy(
+        self, source: Tensor, source_mask: Tensor | None = None, limit: int | None = None
+    ) -> Tensor:
+        """Translate, the likeliest word at a time, without dropout.
+
+        Args:
+            source: shape ``(row, L)``.
+            source_mask: where there is a word.
+            limit: largest number of words; twice L unless given.
+
+        Returns:
+            Ids of shape ``(row, words)``, PAD after END.
+        """
+        if limit is None:
+            limit = 2 * source.shape[1]
+        elif limit < 1:
+            raise AttnscopeError(f"limit = {limit}: expected 1 word or more.")
+        with evaluating(self):
+            encoder, last, mask = self._encode(source, source_mask)
+            word = torch.full_like(source[:, :1], START)
+            ended = torch.zeros_like(word, dtype=torch.bool)
+            words: list[Tensor] = []
+            while len(words) < limit and not bool(ended.all()):
+                decoder, last = self.decoder.over_words(self._target_table, word, None, last)
+                states = States(encoder, decoder, mask)
+                word = self.logits(states, self.attention_weights(states)).argmax(dim=2)
+                word = word.masked_fill(ended, PAD)
+                ended = ended | (word == END)
+                words.append(word)
+        return torch.cat(words, dim=1)
+
+    @property
+    def _target_table(self) -> Tensor:
+        return (self.embedding if self.target_embedding is None else self.target_embedding).weight
+
+    def _encode(self, source: Tensor, mask: Tensor | None) -> tuple[Tensor, State, Tensor | None]:
+        """Return the encoder's states, the state the decoder starts from, and the mask if any."""
+        check_ids("source", source, self.source_vocabulary)
+        padded = row_lengths(source.shape, mask) is not None
+        mask = mask if padded else None
+        encoder, last = self.encoder.over_words(self.embedding.weight, source, mask)
+        if self.encoder.bidirectional:
+            last = tuple(part.unflatten(0, (-1, 2)).mean(dim=1) for part in last)
+        return encoder, last, mask
+
+    def _project(self, context: Tensor) -> Tensor:
+        return context if self.projection is None else self.projection(context)
+
+    def _activate(self, x: Tensor) -> Tensor:
+        """Apply the hidden layer's function, in place."""
+        return x.tanh_() if self.output_kind == "tanh" else x.relu_()
+
+    def _split(self, context: Tensor, decoder: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the first layer of N as two terms, one of the context and one of the decoder."""
+        first = self.readout if self.mixing is None else self.mixing
+        if self.output_kind == "added":
+            return F.linear(context, first.weight), F.linear(decoder, first.weight)
+        by_context, by_decoder = first.weight.split([context.shape[2], decoder.shape[2]], dim=1)
+        return F.linear(context, by_context), F.linear(decoder, by_decoder, first.bias)
+
+    def _one_source(self, by_source: Tensor, by_target: Tensor, words: Tensor) -> Tensor:
+        """Return log β of one row, shape ``(t, L)``, from the two terms of :meth:`_split`."""
+        out = by_source + by_target[:, None, :]
+        if self.mixing is not None:
+            out = self.readout(self._activate(out))
+        right = out.gather(2, words[:, None, None].expand(-1, out.shape[1], 1))[:, :, 0]
+        return right - out.logsumexp(dim=2)
+
+
+def cross_entropy(model: Seq2Seq, pairs: SequencePairs) -> Tensor:
+    """Return the mean of -log p over the target tokens that are not padding (eq 3, per token)."""
+    states = model.states(pairs)
+    logits = model.logits(states, model.attention_weights(states))
+    if pairs.target_mask is None:
+        return F.cross_entropy(logits.flatten(0, 1), pairs.target.flatten())
+    return F.cross_entropy(logits[pairs.target_mask], pairs.target[pairs.target_mask])
+
+
+class Batches(Protocol):
+    """Where mini-batches come from."""
+
+    def batch(self, rows: Tensor) -> SequencePairs:
+        """Return the pairs of these numbers."""
+
+
+class Seq2SeqObjective:
+    """:func:`cross_entropy` on mini-batches.
+
+    Args:
+        batches: anything with ``.batch(rows)``.
+    """
+
+    def __init__(self, batches: Batches) -> None:
+        self.batches = batches
+
+    def __call__(self, model: Seq2Seq, rows: Tensor) -> Tensor:
+        """Return the loss on the pairs numbered ``rows``."""
+        return cross_entropy(model, self.batches.batch(rows))

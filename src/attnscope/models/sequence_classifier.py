@@ -1,0 +1,197 @@
+"""The classifier with attention of Snell 2021, section 2.4, after Wiegreffe & Pinter (2019).
+
+    a_l = vᵀ ReLU(Q h_l),   α = softmax(a),   logit = Wᵀ Σ_l α_l h_l + b = Σ_l α_l γ_l,
+
+with the states h_l of an LSTM and the log odds γ_l = Wᵀ h_l + b of a look at position l alone
+(eq 22; the bias, which the paper leaves out, is in the released code). The lexical probe of a row
+with label y is β_l = σ((2y - 1) γ_l) (eq 9).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attnscope.errors import AttnscopeError
+from attnscope.models.lstm import LSTM
+from attnscope.models.sequences import check_ids, evaluating, row_lengths
+from attnscope.tasks.keyword import LabelledSequences
+
+Attention = Literal["learned", "uniform"]
+Trained = Literal["all", "attention"]
+
+
+@dataclass(frozen=True, eq=False)
+class ClassifierLook:
+    """What can be read off the classifier on a batch.
+
+    Padding has weight 0 and log odds NaN: there is no word to look at.
+
+    Attributes:
+        weights: attention α, shape ``(row, L)``.
+        log_odds: γ_l, shape ``(row, L)``.
+        logits: shape ``(row,)``.
+    """
+
+    weights: Tensor
+    log_odds: Tensor
+    logits: Tensor
+
+
+class SequenceClassifier(nn.Module):
+    """An LSTM, attention over its states, and a linear layer with two answers.
+
+    Args:
+        vocabulary: number of ids.
+        embedding: length of embeddings.
+        hidden: H, length of a state of one direction.
+        attention_hidden: length of the hidden layer of attention.
+        bidirectional: whether the LSTM reads both ways.
+        attention: ``"learned"``, or ``"uniform"`` for α = 1/L with Q and v that are not trained.
+        trained: ``"all"``, or ``"attention"`` to freeze everything but Q and v.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        *,
+        embedding: int = 300,
+        hidden: int = 256,
+        attention_hidden: int = 256,
+        bidirectional: bool = True,
+        attention: Attention = "learned",
+        trained: Trained = "all",
+    ) -> None:
+        super().__init__()
+        for name, word, known in (
+            ("attention", attention, Attention),
+            ("trained", trained, Trained),
+        ):
+            if word not in get_args(known):
+                raise AttnscopeError(f"{name} = {word!r}: expected one of {get_args(known)}.")
+        for name, size in (
+            ("vocabulary", vocabulary),
+            ("embedding", embedding),
+            ("hidden", hidden),
+            ("attention_hidden", attention_hidden),
+        ):
+            if size < 1:
+                raise AttnscopeError(f"{name} = {size}: expected 1 or more.")
+        if attention == "uniform" and trained == "attention":
+            raise AttnscopeError(
+                "attention = 'uniform' with trained = 'attention': expected something to train."
+            )
+        self.vocabulary, self.attention_kind, self.trained = vocabulary, attention, trained
+        width = hidden * (2 if bidirectional else 1)
+        self.embedding = nn.Embedding(vocabulary, embedding)
+        self.encoder = LSTM(embedding, hidden, bidirectional=bidirectional)
+        self.readout = nn.Linear(width, 1)
+        self.scorer = nn.Sequential(
+            nn.Linear(width, attention_hidden), nn.ReLU(), nn.Linear(attention_hidden, 1)
+        )
+        if trained == "attention":
+            self.requires_grad_(False)
+        self.scorer.requires_grad_(attention == "learned")
+
+    def states(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return h_l, shape ``(row, L, width)``."""
+        check_ids("sequences", ids, self.vocabulary)
+        return self.encoder.over_words(self.embedding.weight, ids, mask)[0]
+
+    def attention_weights(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return α, shape ``(row, L)``; padded positions have exactly 0."""
+        return self._weights(self.states(ids, mask), mask)
+
+    def log_odds(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return γ_l = Wᵀ h_l + b, shape ``(row, L)``; NaN where there is no word."""
+        return _only(self._log_odds(self.states(ids, mask)), mask)
+
+    def logits(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return the log odds of the positive class, shape ``(row,)``."""
+        return self._logits(self.states(ids, mask), mask)
+
+    @torch.no_grad()
+    def look(self, ids: Tensor, mask: Tensor | None = None) -> ClassifierLook:
+        """Read attention, log odds and answers off the model in one pass."""
+        with evaluating(self):
+            states = self.states(ids, mask)
+            odds = _only(self._log_odds(states), mask)
+            return ClassifierLook(self._weights(states, mask), odds, self._logits(states, mask))
+
+    def saliency(self, ids: Tensor, mask: Tensor | None, label: Tensor) -> Tensor:
+        """Return Δ_l = -∂Loss/∂gate_l, where a gate of 1 multiplies the embedding of word l.
+
+        The loss is the row's own cross-entropy. More of a helpful word lowers the loss, so such a
+        word is positive.
+
+        Args:
+            ids: the words, shape ``(row, L)``.
+            mask: where there is a word.
+            label: 0 or 1, shape ``(row,)``.
+
+        Returns:
+            Shape ``(row, L)``; zero where there is no word.
+        """
+        check_ids("sequences", ids, self.vocabulary)
+        with torch.enable_grad():
+            vectors = self.embedding.weight.detach()[ids]
+            gate = torch.ones_like(vectors[:, :, 0]).requires_grad_()
+            states, _ = self.encoder.over_vectors(gate[:, :, None] * vectors, mask)
+            loss = _loss(self._logits(states, mask), label).sum()
+            return -torch.autograd.grad(loss, gate)[0]
+
+    def _weights(self, states: Tensor, mask: Tensor | None) -> Tensor:
+        row_lengths(states.shape[:2], mask)
+        if self.attention_kind == "uniform":
+            share = torch.ones_like(states[:, :, 0]) if mask is None else mask.to(states.dtype)
+            return share / share.sum(dim=1, keepdim=True)
+        scores = self.scorer(states)[:, :, 0]
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        return torch.softmax(scores, dim=1)
+
+    def _log_odds(self, states: Tensor) -> Tensor:
+        return self.readout(states)[:, :, 0]
+
+    def _logits(self, states: Tensor, mask: Tensor | None) -> Tensor:
+        return (self._weights(states, mask) * self._log_odds(states)).sum(dim=1)
+
+
+def classifier_loss(model: SequenceClassifier, sequences: LabelledSequences) -> Tensor:
+    """Return the mean of -log p(label) over rows."""
+    return _loss(model.logits(sequences.source, sequences.mask), sequences.label).mean()
+
+
+class Batches(Protocol):
+    """Where mini-batches come from."""
+
+    def batch(self, rows: Tensor) -> LabelledSequences:
+        """Return the sequences of these numbers."""
+
+
+class ClassifierObjective:
+    """:func:`classifier_loss` on mini-batches.
+
+    Args:
+        batches: anything with ``.batch(rows)``.
+    """
+
+    def __init__(self, batches: Batches) -> None:
+        self.batches = batches
+
+    def __call__(self, model: SequenceClassifier, rows: Tensor) -> Tensor:
+        """Return the loss on the sequences numbered ``rows``."""
+        return classifier_loss(model, self.batches.batch(rows))
+
+
+def _loss(logits: Tensor, label: Tensor) -> Tensor:
+    """Return -log p(label) of every row."""
+    return F.binary_cross_entropy_with_logits(logits, label.to(logits.dtype), reduction="none")
+
+
+def _only(values: Tensor, mask: Tensor | None) -> Tensor:
+    return values if mask is None else values.masked_fill(~mask, torch.nan)

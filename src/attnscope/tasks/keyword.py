@@ -1,0 +1,115 @@
+"""The task of Snell 2021, section 6.1: is the keyword in the sequence?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnscope.errors import AttnscopeError
+from attnscope.tasks.sequence_pairs import SPECIALS
+
+FIRST = SPECIALS
+"""Word number of the keyword."""
+_SAMPLE, _STREAM = 0xC0B4, 0xC0B5
+
+
+@dataclass(frozen=True)
+class Keyword:
+    """Random words; a sequence is positive if the keyword is among them, where it stands once.
+
+    The paper draws words uniformly and rejects sequences until both classes are equally likely and
+    no keyword occurs twice. That is the same as what is drawn here: a fair coin for the class, a
+    uniform position for the keyword of a positive sequence, and words other than the keyword,
+    uniformly, everywhere else.
+
+    Args:
+        length: L, words in a sequence.
+        types: number of words, the keyword included.
+    """
+
+    length: int = 40
+    types: int = 40
+
+    def __post_init__(self) -> None:
+        if self.length < 1:
+            raise AttnscopeError(f"length = {self.length}: expected 1 or more.")
+        if self.types < 2:
+            raise AttnscopeError(
+                f"types = {self.types}: expected 2 or more, the keyword and a word that is not."
+            )
+
+    @property
+    def vocabulary(self) -> int:
+        """Number of word numbers, PAD, START and END included."""
+        return SPECIALS + self.types
+
+    def sample(self, count: int, seed: int) -> LabelledSequences:
+        """Draw labelled sequences."""
+        if count < 1:
+            raise AttnscopeError(f"count = {count}: expected 1 sequence or more.")
+        return self.draw(np.random.default_rng([seed, _SAMPLE]), count)
+
+    def stream(self, seed: int) -> KeywordStream:
+        """Return sequences that are never seen twice."""
+        return KeywordStream(self, seed)
+
+    def draw(self, rng: np.random.Generator, count: int) -> LabelledSequences:
+        """Draw labelled sequences with a generator of one's own."""
+        words = rng.integers(FIRST + 1, self.vocabulary, size=(count, self.length))
+        positive = rng.integers(2, size=count) == 1
+        position = np.where(positive, rng.integers(self.length, size=count), -1)
+        words[positive, position[positive]] = FIRST
+        return LabelledSequences(
+            torch.from_numpy(words),
+            torch.from_numpy(positive.astype(np.float32)),
+            torch.from_numpy(position),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledSequences:
+    """Sequences of two classes.
+
+    Args:
+        source: word numbers, int64 of shape ``(sequence, position)``.
+        label: 1 for positive and 0 for negative sequences.
+        position: where the keyword stands, -1 where there is none.
+        mask: true where there is a word; ``None`` when all sequences are of one length.
+    """
+
+    source: Tensor
+    label: Tensor
+    position: Tensor
+    mask: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def rows(self, index: Tensor) -> LabelledSequences:
+        """Return some of the sequences, by number."""
+        mask = None if self.mask is None else self.mask[index]
+        return LabelledSequences(self.source[index], self.label[index], self.position[index], mask)
+
+
+@dataclass(frozen=True)
+class KeywordStream:
+    """Sequences that are never seen twice: drawn when asked for, not kept.
+
+    Which ones is a function of the seed and of the row numbers, so training can be resumed.
+
+    Args:
+        task: what sequences look like.
+        seed: of all batches.
+    """
+
+    task: Keyword
+    seed: int
+
+    def batch(self, rows: Tensor) -> LabelledSequences:
+        """Return as many fresh sequences as there are row numbers."""
+        return self.task.draw(
+            np.random.default_rng([self.seed, _STREAM, *rows.tolist()]), len(rows)
+        )
