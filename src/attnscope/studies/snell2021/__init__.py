@@ -1,0 +1,1 @@
+"""Studies of Snell 2021: lexical knowledge first, attention second."""
