@@ -1,0 +1,97 @@
+"""Word alignments as sets of links, and how wrong they are.
+
+A link ``(l, t)`` says that source word l and target word t translate each other, counted from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from attnscope.errors import AttnscopeError
+
+Link = tuple[int, int]
+Links = AbstractSet[Link]
+
+
+def alignment_error_rate(
+    predicted: Sequence[Links], sure: Sequence[Links], possible: Sequence[Links]
+) -> float:
+    """Alignment error rate over a corpus (Och and Ney 2003); 0 is best.
+
+    AER = 1 - (|A∩S| + |A∩P|) / (|A| + |S|), links added up over all pairs. Sure links count as
+    possible whether or not ``possible`` has them.
+
+    Args:
+        predicted: A, the links of each pair.
+        sure: S, the links that must be there.
+        possible: P, the links that may be there.
+
+    Raises:
+        AttnscopeError: for sequences of different length, or when there is neither a predicted nor
+            a sure link.
+    """
+    if not len(predicted) == len(sure) == len(possible):
+        raise AttnscopeError(
+            f"there are predicted links of {len(predicted)} pairs, sure ones of {len(sure)} and "
+            f"possible ones of {len(possible)}: expected as many."
+        )
+    found = total = 0
+    for links, must, may in zip(predicted, sure, possible, strict=True):
+        found += len(links & must) + len(links & (must | may))
+        total += len(links) + len(must)
+    if not total:
+        raise AttnscopeError("there is neither a predicted nor a sure link: expected one at least.")
+    return 1 - found / total
+
+
+def best_links(alpha: ArrayLike, null: bool = False) -> frozenset[Link]:
+    """Link every target word to the source word that it attends to most.
+
+    Of equal values the first counts. A target word whose row is 0 everywhere, about which nothing
+    is known, has no link.
+
+    Args:
+        alpha: shape ``(t, l)``.
+        null: the last column is a null word; a target word that attends to it most has no link.
+            It loses against a source word of equal value.
+
+    Raises:
+        AttnscopeError: for an array of another dimension, with NaN, or with negative values.
+    """
+    table = np.asarray(alpha, dtype=float)
+    if table.ndim != 2:
+        raise AttnscopeError(f"alpha has the shape {table.shape}: expected (t, l).")
+    if np.isnan(table).any() or (table < 0).any():
+        raise AttnscopeError("alpha holds NaN or a negative value: expected 0 or more.")
+    if not table.size:
+        return frozenset()
+    best = table.argmax(axis=1)
+    linked = table.max(axis=1) > 0
+    if null:
+        linked &= best < table.shape[1] - 1
+    return frozenset((int(best[t]), int(t)) for t in np.flatnonzero(linked))
+
+
+def flipped(links: Links) -> frozenset[Link]:
+    """Exchange source and target, for links of a model of the other direction."""
+    return frozenset((t, s) for s, t in links)
+
+
+def diagonal_links(source: int, target: int) -> frozenset[Link]:
+    """Link target word t to the source word at the same share of the sentence, ⌊(t + ½) L / T⌋.
+
+    It knows nothing but the lengths: what any aligner must beat.
+
+    Args:
+        source: L, words of the source.
+        target: T, words of the target.
+    """
+    if source < 0 or target < 0:
+        raise AttnscopeError(f"lengths are {source} and {target}: expected 0 or more.")
+    if not source:
+        return frozenset()
+    return frozenset(((2 * t + 1) * source // (2 * target), t) for t in range(target))
