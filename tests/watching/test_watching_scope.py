@@ -108,6 +108,19 @@ def test_gradients_and_weights_before_are_those_of_the_step(tmp_path: Path) -> N
         assert np.array_equal(tree["observables/moved"].to_numpy()[0][1:], np.float32(moved)[4::5])
 
 
+def test_only_steps_that_are_read_pay_for_attention(tmp_path: Path) -> None:
+    hooked: list[bool] = []
+    tracks = (("step", 1, (LOSS,)), ("look", 4, (WEIGHTS,)))
+    train(
+        12,
+        lambda model, _: scope(model, tmp_path / "run", tracks),
+        lambda step, model, loss: hooked.append(bool(model.attention._forward_hooks)),
+    )
+    # After step 3 the next one is read.
+    assert hooked == [False, False, True, False] * 3
+    assert not np.isnan(open_run(tmp_path / "run")["observables/attention"].to_numpy()[0, 1:]).any()
+
+
 def test_a_broken_reading_is_warned_about_once_and_the_rest_goes_on(tmp_path: Path) -> None:
     def fragile(moment: object) -> torch.Tensor:
         fragile.calls += 1  # type: ignore[attr-defined]

@@ -24,11 +24,17 @@ class Handle(Protocol):
 class AttentionPoint(Protocol):
     """A place in a model where attention is computed."""
 
-    name: str
-    """Path of the module."""
-    heads: int
-    kind: str
-    """What it is, in words, such as ``"nn.MultiheadAttention"``."""
+    @property
+    def name(self) -> str:
+        """Path of the module."""
+
+    @property
+    def heads(self) -> int:
+        """Number of heads; 0 if it is not known before the first forward pass."""
+
+    @property
+    def kind(self) -> str:
+        """What it is, in words, such as ``"nn.MultiheadAttention"``."""
 
     def attach(self, keep: Callable[[Tensor], None]) -> Handle:
         """Have ``keep(weights)`` called whenever the module runs, until the handle is removed.
@@ -80,12 +86,20 @@ class Look:
     Args:
         attention: weights of every point, in the order of the points.
         output: what the model returned; ``None`` for the training batch.
-        hidden: outputs of the modules that hold the attention, in the same order.
+        hidden: outputs of the blocks that hold the attention, ``(row, position, width)``, in the
+            same order; empty tensors where there is none.
+        visible: where a query may look, ``(row, query, key)``, in the same order; empty for the
+            training batch.
+        asking: which queries are no padding, ``(row, query)``, in the same order; likewise.
+        ids: words that went into the model, ``(row, position)``, if it reads words.
     """
 
     attention: Sequence[Tensor]
     output: object = None
     hidden: Sequence[Tensor] = ()
+    visible: Sequence[Tensor] = ()
+    asking: Sequence[Tensor] = ()
+    ids: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +108,8 @@ class Reading:
 
     Args:
         name: the variable's name in the trajectory.
-        read: a function of the moment that returns a tensor of fixed shape.
+        read: a function of the moment that returns a tensor of fixed shape, or ``None`` when there
+            is nothing to read; that is NaN.
         dims: names of the tensor's axes.
         needs: what it looks at.
         unit: what the number counts, empty for a pure number.
@@ -102,7 +117,7 @@ class Reading:
     """
 
     name: str
-    read: Callable[[Moment], Tensor]
+    read: Callable[[Moment], Tensor | None]
     dims: tuple[str, ...] = ()
     needs: frozenset[Need] = frozenset()
     unit: str = ""

@@ -9,6 +9,7 @@ import time as clock
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,7 @@ from torch import Tensor, nn
 from attnscope import __version__
 from attnscope.trajectory import FORMAT, RunFolder, write_json
 from attnscope.watching.channels import Writer
-from attnscope.watching.moment import AttentionPoint, Look, Moment, Reading
+from attnscope.watching.moment import AttentionPoint, Handle, Look, Moment, Reading
 from attnscope.watching.track import Track
 
 FLUSH = 5.0
@@ -69,6 +70,7 @@ class Scope:
         self._writer: Writer | None = None
         self._tracks: list[Track] = []
         self._handles: list[Any] = []
+        self._attached: list[Handle] = []
         self._left: list[Tensor | None] = [None] * len(points)
         self._gradients: dict[str, Tensor] = {}
         self._before: dict[str, Tensor] = {}
@@ -84,11 +86,13 @@ class Scope:
                 Track(self._writer, dim, every, readings) for dim, every, readings in self._plan
             ]
             self._write_manifest()
-            self._attach()
+            if self._optimizer is not None:
+                self._handles.append(self._optimizer.register_step_pre_hook(self._hear_optimizer))
             self.status = "recording"
             if self._introduction:
                 print(self._introduction)
             self._record()
+            self._prepare(1)
             self._flush()
         return self
 
@@ -151,27 +155,36 @@ class Scope:
         self._gradients, self._before = {}, {}
 
     def _prepare(self, step: int) -> None:
-        """Keep the weights before a step whose change will be read."""
-        due = [track for track in self._tracks if track.due(step)]
-        if any("before" in track.needs for track in due):
+        """Do what has to be done before a step that will be read."""
+        needs = [track.needs for track in self._tracks if track.due(step)]
+        # Weights are computed beside a fused path, so only the steps that are read pay for them.
+        wanted = self._look is None and any("attention" in need for need in needs)
+        if wanted and not self._attached:
+            self._attached = [
+                point.attach(partial(self._keep, index)) for index, point in enumerate(self.points)
+            ]
+        elif not wanted:
+            self._detach()
+        if any("before" in need for need in needs):
             self._before = {name: p.detach().clone() for name, p in self.model.named_parameters()}
 
-    def _attach(self) -> None:
-        if self._look is None and any("attention" in track.needs for track in self._tracks):
-            for index, point in enumerate(self.points):
+    def _keep(self, index: int, weights: Tensor) -> None:
+        self._left[index] = weights
 
-                def keep(weights: Tensor, index: int = index) -> None:
-                    self._left[index] = weights
+    def _detach(self) -> None:
+        for handle in self._attached:
+            handle.remove()
+        self._attached = []
 
-                self._handles.append(point.attach(keep))
-        if self._optimizer is not None:
-            self._handles.append(self._optimizer.register_step_pre_hook(self._hear_optimizer))
-        self._prepare(1)
-
-    def _hear_optimizer(self, *_: object) -> None:
+    def _hear_optimizer(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
         due = [track for track in self._tracks if track.due(self.count + 1)]
         if self.recording and any("gradients" in track.needs for track in due):
             self._gradients = self._read_gradients(clone=True)
+            # A fused optimizer is handed the scale of the loss and divides inside its own step.
+            scale = getattr(optimizer, "grad_scale", None)
+            if scale is not None:
+                for gradient in self._gradients.values():
+                    gradient.div_(scale.to(gradient.device))
 
     def _take_gradients(self) -> dict[str, Tensor]:
         return self._gradients or self._read_gradients(clone=False)
@@ -206,6 +219,7 @@ class Scope:
         }
 
     def _end(self, outcome: str) -> None:
+        self._detach()
         for handle in self._handles:
             handle.remove()
         self._handles = []

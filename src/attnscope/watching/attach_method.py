@@ -1,0 +1,159 @@
+"""How attention is looked at from beside: what attach points of every kind share.
+
+Forward hooks would do for most modules, but some models take another path when they see one (the
+inference path of ``nn.TransformerEncoderLayer`` is left), and functions put into a module are taken
+along when it is copied or saved. So a method of the *class* is replaced while somebody looks on;
+modules that nobody looks at, copies and files are as they always were.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+Keep = Callable[[Tensor], None]
+
+HEAD_NAMES = ("num_heads", "num_attention_heads", "n_heads", "n_head", "nhead", "heads")
+
+
+@dataclass(eq=False)
+class Keeper:
+    """Hands weights to whoever wants them, and lets no error reach the model.
+
+    Args:
+        name: of the attach point.
+        keep: takes the weights.
+    """
+
+    name: str
+    keep: Keep
+    broken: bool = False
+
+    def give(self, compute: Callable[[], Tensor]) -> None:
+        """Compute weights without gradients and hand them on.
+
+        After an error nothing more is tried: a warning says why, and empty weights take the place
+        of those of the last call, so that nobody takes them for new ones.
+        """
+        if self.broken:
+            return
+        try:
+            with torch.no_grad():
+                weights = four_axes(compute().detach())
+        except Exception as error:
+            self.broken = True
+            self.keep(torch.empty(0))
+            warnings.warn(
+                f"attnscope: the attention of '{self.name}' cannot be read "
+                f"({type(error).__name__}: {error}). The model goes on as it is.",
+                stacklevel=2,
+            )
+        else:
+            self.keep(weights)
+
+
+def four_axes(weights: Tensor) -> Tensor:
+    """Return weights as ``(row, head, query, key)``.
+
+    Three axes are ``(row, query, key)`` of a single head, and two are ``(row, key)`` of a single
+    query.
+
+    Raises:
+        ValueError: there are more axes or fewer.
+    """
+    if weights.ndim == 4:
+        return weights
+    if weights.ndim == 3:
+        return weights[:, None]
+    if weights.ndim == 2:
+        return weights[:, None, None]
+    raise ValueError(
+        f"weights have shape {tuple(weights.shape)}, expected (row, head, query, key), "
+        "(row, query, key) or (row, key)"
+    )
+
+
+def count_heads(module: nn.Module) -> int:
+    """Return the number of heads that a module or its configuration says it has, 0 for unknown."""
+    for place in (module, getattr(module, "config", None)):
+        for name in HEAD_NAMES:
+            count = getattr(place, name, None)
+            if isinstance(count, int) and not isinstance(count, bool) and count > 0:
+                return count
+    return 0
+
+
+@dataclass(eq=False)
+class Lookout:
+    """A method of a class that is replaced while somebody looks at one of its callers.
+
+    Args:
+        find_class: returns the class; asked when the first watcher comes.
+        method: name of the method.
+        replace: makes the replacement from the original.
+    """
+
+    find_class: Callable[[], type]
+    method: str
+    replace: Callable[[Callable[..., Any]], Callable[..., Any]]
+    watchers: dict[int, list[Any]] = field(default_factory=dict)
+    original: Callable[..., Any] | None = None
+    replacement: Callable[..., Any] | None = None
+
+    def look(self, module: nn.Module, watcher: Any) -> _Watch:
+        """Have a module looked at until the handle is removed."""
+        if not self.watchers:
+            owner = self.find_class()
+            self.original = getattr(owner, self.method)
+            self.replacement = self.replace(self.original)
+            setattr(owner, self.method, self.replacement)
+        self.watchers.setdefault(id(module), []).append(watcher)
+        return _Watch(self, module, watcher)
+
+    def of(self, module: nn.Module) -> list[Any]:
+        """Return who looks at a module; nobody does while it is being compiled."""
+        # Traced code must not depend on who looks on.
+        if torch.compiler.is_compiling():
+            return []
+        return self.watchers.get(id(module), [])
+
+    def leave(self, module: nn.Module, watcher: Any) -> None:
+        """End one look; the last one to leave puts the method back."""
+        left = [other for other in self.watchers.pop(id(module), []) if other is not watcher]
+        if left:
+            self.watchers[id(module)] = left
+        owner = self.find_class()
+        # Somebody may have replaced the method after us; theirs stays, and ours then does nothing.
+        if not self.watchers and getattr(owner, self.method) is self.replacement:
+            setattr(owner, self.method, self.original)
+
+
+@dataclass(eq=False)
+class _Watch:
+    """A handle; it holds the module, so that no other gets its identity."""
+
+    lookout: Lookout
+    module: nn.Module | None
+    watcher: Any
+
+    def remove(self) -> None:
+        if self.module is not None:
+            self.lookout.leave(self.module, self.watcher)
+            self.module = None
+
+
+@dataclass(eq=False)
+class Handles:
+    """Several handles as one."""
+
+    parts: tuple[Any, ...]
+
+    def remove(self) -> None:
+        """Remove all of them."""
+        for part in self.parts:
+            part.remove()
