@@ -1,0 +1,137 @@
+"""What is read while sequences are copied: predictions, attention, and knowledge of words.
+
+The gold position of an output word is the input position that it was copied from. β_{t,l} is the
+probability of output word t if the model looked at input position l alone (the lexical probe, eq
+4). All readings are means over the words of held-out sequences; END is not among them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import xarray as xr
+from torch import Tensor, nn
+
+from attnscope.engines import Observable
+from attnscope.models.seq2seq import Look, Seq2Seq
+from attnscope.probes.agreement import agreement
+from attnscope.studies.readings import select
+from attnscope.tasks.sequence_pairs import END, SequencePairs
+
+READINGS = {
+    "loss": "mean of -log p, in nats",
+    "accuracy": "share of words that are right under teacher forcing",
+    "attention": "share of words whose gold position has the largest α",
+    "knowledge": "share of words whose gold position has the largest β",
+    "gap": "log β at the gold position less its mean elsewhere, in nats",
+    "beta gold": "β at the gold position",
+    "beta rest": "β elsewhere",
+    "alpha gold": "α at the gold position",
+    "at end": "share of words whose largest α is at the last position, that of END",
+    "entropy": "entropy of α, in nats",
+    "agreement": "A(α, β), eq 10: whether the largest α has one of the 5 % largest β",
+}
+OFFSETS = (-3, -2, -1, 0, 1, 2, 3)
+LEARNED = 0.95
+"""Accuracy above which a run has learned."""
+
+
+def observables(pairs: SequencePairs, gold: Tensor) -> tuple[Observable, ...]:
+    """Return the readings on given sequences.
+
+    Args:
+        pairs: sequences of one length.
+        gold: source position of each target position.
+    """
+    words = int((pairs.target[0] != END).sum())
+    listed = "; ".join(f"{name}: {meaning}" for name, meaning in READINGS.items())
+
+    def read(model: nn.Module) -> Tensor:
+        assert isinstance(model, Seq2Seq)
+        return _readings(model.look(pairs), pairs.target, gold, words)
+
+    def offsets(model: nn.Module) -> Tensor:
+        assert isinstance(model, Seq2Seq)
+        weights = model.attention_weights(model.states(pairs))[:, 0, :words]
+        away = weights.argmax(dim=2) - gold[:words]
+        return torch.stack([(away == offset).double().mean() for offset in OFFSETS])
+
+    return (
+        Observable("reading", read, ("reading",), "", listed),
+        Observable(
+            "offset",
+            offsets,
+            ("offset",),
+            "",
+            f"share of words whose largest α is {OFFSETS[0]} to {OFFSETS[-1]} from the gold one",
+        ),
+    )
+
+
+def _readings(look: Look, target: Tensor, gold: Tensor, words: int) -> Tensor:
+    alpha, log_beta = (part[:, :words].double() for part in (look.weights[:, 0], look.log_beta))
+    place = gold[:words].expand(len(target), words)[:, :, None]
+
+    def split(values: Tensor) -> tuple[Tensor, Tensor]:
+        there = values.gather(2, place)[:, :, 0]
+        return there.mean(), ((values.sum(dim=2) - there) / (values.shape[2] - 1)).mean()
+
+    log_gold, log_rest = split(log_beta)
+    beta_gold, beta_rest = split(log_beta.exp())
+    right = (look.predicted == target)[:, :words]
+    values = {
+        "loss": -look.log_p[:, :words].mean(),
+        "accuracy": right.double().mean(),
+        "attention": (alpha.argmax(dim=2) == place[:, :, 0]).double().mean(),
+        "knowledge": (log_beta.argmax(dim=2) == place[:, :, 0]).double().mean(),
+        "gap": log_gold - log_rest,
+        "beta gold": beta_gold,
+        "beta rest": beta_rest,
+        "alpha gold": split(alpha)[0],
+        "at end": (alpha.argmax(dim=2) == alpha.shape[2] - 1).double().mean(),
+        "entropy": torch.special.entr(alpha).sum(dim=2).mean(),
+        "agreement": torch.tensor(float(np.mean(agreement(alpha.numpy(), log_beta.numpy())))),
+    }
+    return torch.stack([values[name].double() for name in READINGS])
+
+
+def reading(tree: xr.DataTree, name: str, case: str) -> np.ndarray:
+    """Return a reading of all runs of a case, shape ``(seed, step)``."""
+    return select(tree, "reading", case).isel(reading=list(READINGS).index(name)).to_numpy()
+
+
+def at_step(tree: xr.DataTree, name: str, case: str, step: int) -> np.ndarray:
+    """Return a reading at one record point, by seed."""
+    steps = tree["observables/time"].to_numpy()
+    return np.asarray(reading(tree, name, case)[:, int(np.argmin(np.abs(steps - step)))])
+
+
+def reaches(tree: xr.DataTree, name: str, case: str, level: float) -> np.ndarray:
+    """Return the step where a reading first exceeds a level, by seed.
+
+    Interpolated between record points. A run that never gets there counts with its last step,
+    which is the least that it would need.
+    """
+    steps = tree["observables/time"].to_numpy()
+    found = []
+    for run in reading(tree, name, case):
+        above = np.flatnonzero(run > level)
+        if not above.size or above[0] == 0:
+            found.append(steps[-1] if not above.size else steps[0])
+            continue
+        at = above[0]
+        part = (level - run[at - 1]) / (run[at] - run[at - 1])
+        found.append(steps[at - 1] + part * (steps[at] - steps[at - 1]))
+    return np.array(found)
+
+
+def known_unattended(
+    tree: xr.DataTree, case: str, unattended: float, name: str = "knowledge"
+) -> np.ndarray:
+    """Return the largest knowledge, or so, before the attention of a run reaches a level."""
+    found = []
+    runs = zip(reading(tree, name, case), reading(tree, "attention", case), strict=True)
+    for known, attention in runs:
+        late = np.flatnonzero(attention >= unattended)
+        found.append(known[: late[0] if late.size else None].max(initial=0.0))
+    return np.array(found)
