@@ -1,0 +1,1 @@
+"""Studies of Song 2024: softmax against Gaussian attention."""
