@@ -1,0 +1,207 @@
+"""``snell2021.multihead`` on a small task: pools of heads, rounds, verdicts."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+
+import attnscope
+from attnscope.errors import AttnscopeError
+from attnscope.models.seq2seq import Seq2Seq
+from attnscope.studies.snell2021._multihead_pools import (
+    ALL_BAD,
+    CANDIDATE,
+    ONE_GOOD,
+    RANDOM,
+    SCENARIOS,
+    Pools,
+    candidate_head,
+    chosen,
+    judged,
+    pools,
+    trials,
+)
+from attnscope.studies.snell2021._multihead_readings import observables
+from attnscope.studies.snell2021.multihead import Multihead
+
+pytestmark = pytest.mark.xdist_group("snell2021 multihead")  # one fixture for all
+
+SMALL = Multihead(
+    seeds=2,
+    epochs=10,
+    points=6,
+    length=4,
+    width=16,
+    batch=16,
+    held_out=20,
+    heads=3,
+    candidates=3,
+    streams=2,
+)
+# Candidates 0 to 3 on two streams: good, bad, one of each, and good for a while.
+TRIALS = np.array(
+    [
+        [[0.1, 0.7, 0.97], [0.1, 0.8, 0.99]],
+        [[0.1, 0.3, 0.5], [0.1, 0.2, 0.59]],
+        [[0.1, 0.3, 0.5], [0.1, 0.5, 0.99]],
+        [[0.1, 0.96, 0.9], [0.1, 0.5, 0.96]],
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> xr.DataTree:
+    return attnscope.run(SMALL, tmp_path_factory.mktemp("multi") / "run", workers=1)
+
+
+def fake(accuracy: np.ndarray) -> xr.DataTree:
+    """Return the trajectory of trials alone."""
+    flat = accuracy.reshape(-1, accuracy.shape[-1])
+    data = xr.Dataset(
+        {"accuracy": (("run", "step"), flat)}, coords={"case": ("run", [CANDIDATE] * len(flat))}
+    )
+    return xr.DataTree.from_dict({"/observables": data})
+
+
+def test_heads_are_judged_on_all_streams() -> None:
+    good, bad = judged(TRIALS)
+    assert good.tolist() == [True, False, False, True]
+    assert bad.tolist() == [False, True, False, False]
+    assert pools(TRIALS) == Pools((0, 3), (1,), "2 good and 1 bad heads among 4 candidates", (2, 1))
+    assert np.array_equal(trials(fake(TRIALS), 2), TRIALS)
+
+
+def test_an_empty_pool_is_said_and_filled() -> None:
+    only_bad = pools(TRIALS[1:3])
+    assert only_bad.good == (1,)
+    assert only_bad.found == (0, 1)
+    assert "the best candidate stands in" in only_bad.status
+    only_good = pools(TRIALS[[0, 2, 3]])
+    assert only_good.bad == (1,)
+    assert "stands in for bad ones" in only_good.status
+    all_good = pools(TRIALS[[0]])
+    assert (all_good.good, all_good.bad) == ((0,), (0,))
+
+
+def test_no_head_is_used_twice_before_all_are() -> None:
+    known = Pools((0, 1), (2, 3, 4, 5), "", (2, 4))
+    for seed in range(5):
+        bad = chosen(known, ALL_BAD, seed, 4)
+        assert sorted(bad) == [2, 3, 4, 5]
+        first, *rest = chosen(known, ONE_GOOD, seed, 4)
+        assert first in known.good
+        assert len(set(rest)) == 3
+        assert set(rest) <= set(known.bad)
+        assert np.bincount(chosen(known, ALL_BAD, seed, 8))[2:].tolist() == [2, 2, 2, 2]
+    assert len({tuple(chosen(known, ALL_BAD, seed, 4)) for seed in range(9)}) > 1
+
+
+def test_later_runs_are_put_together_from_earlier_ones() -> None:
+    for case in (ALL_BAD, ONE_GOOD):
+        model = SMALL.build_after(case, 1, fake(TRIALS)).model
+        assert isinstance(model, Seq2Seq)
+        numbers = chosen(pools(TRIALS), case, 1, SMALL.heads)
+        for head, number in enumerate(numbers):
+            start = candidate_head(number, SMALL.width)
+            assert torch.equal(model.head_W[head], start.W)
+            assert torch.equal(model.head_b[head], start.b)
+
+
+def test_all_runs_share_what_is_not_a_head() -> None:
+    single = SMALL.build(CANDIDATE, 3).model.state_dict()
+    several = SMALL.build_after(ONE_GOOD, 0, fake(TRIALS)).model.state_dict()
+    assert single.keys() == several.keys()
+    for name, value in single.items():
+        if not name.startswith("head_"):
+            assert torch.equal(value, several[name]), name
+
+
+def test_candidates_are_tried_on_the_same_streams() -> None:
+    seeds = [SMALL.make_engine(CANDIDATE, run).seed for run in range(6)]
+    assert seeds == [0, 1, 0, 1, 0, 1]
+    fresh = {SMALL.make_engine(case, 0).seed for case in SCENARIOS}
+    assert len(fresh) == 1
+    assert not fresh & set(seeds)
+
+
+def test_attention_of_a_single_head_is_read_in_the_first_place() -> None:
+    task = SMALL.task()
+    pairs = task.sample(5, 1)
+    model = SMALL.build(CANDIDATE, 0).model
+    assert isinstance(model, Seq2Seq)
+    read = {item.name: item.read(model) for item in observables(pairs, task.gold, 3)}
+    weights = model.attention_weights(model.states(pairs))[:, 0, : SMALL.length]
+    expected = (weights.argmax(dim=2) == torch.arange(SMALL.length)).double().mean()
+    assert float(read["attention"][0]) == pytest.approx(float(expected))
+    assert torch.isnan(read["attention"][1:]).all()
+    right = model.log_probabilities(pairs).argmax(dim=2) == pairs.target
+    assert float(read["accuracy"]) == pytest.approx(float(right[:, :-1].double().mean()))
+
+
+def test_all_runs_are_complete(done: xr.DataTree) -> None:
+    assert done.attrs["status"] == f"finished: all {len(SMALL.runs())} runs are complete"
+    assert np.isfinite(done["observables/accuracy"]).all()
+    q = judged(trials(done, SMALL.streams))[0].mean()
+    assert float(done["theory/share_learned"]) == pytest.approx(1 - (1 - q) ** SMALL.heads)
+
+
+def test_claims_figures_and_tables(done: xr.DataTree) -> None:
+    found = attnscope.findings(done)
+    assert [finding.key for finding in found] == [claim.key for claim in SMALL.claims()]
+    assert found[0].verdict == "fails"  # nothing is learned in ten steps
+    names = [figure.name for figure in SMALL.figures(done)]
+    assert names == ["fig6-multihead", "single-heads", "attending-heads"]
+    scenarios, candidates = SMALL.tables(done)
+    assert [row[0] for row in scenarios.rows] == [CANDIDATE, *SCENARIOS]
+    assert [row[1] for row in scenarios.rows] == [6, 2, 2, 2]
+    assert "stands in" in scenarios.title
+    assert len(candidates.rows) == SMALL.candidates
+
+
+def test_claims_at_the_outcome_of_the_paper() -> None:
+    """All bad fails, one good and random learn: every claim holds and every control fails."""
+    rise = np.array([0.05, 0.3, 0.99])
+    stay = np.array([0.05, 0.2, 0.3])
+    curves = {CANDIDATE: [], ALL_BAD: [], ONE_GOOD: [], RANDOM: []}  # type: dict[str, list]
+    curves[CANDIDATE] = [rise, rise, stay, stay + 0.01, stay, stay + 0.02]
+    curves[ALL_BAD] = [stay, stay + 0.001]
+    curves[ONE_GOOD] = [rise, rise - 0.001]
+    curves[RANDOM] = [rise, rise - 0.001]
+    cases = [case for case, runs in curves.items() for _ in runs]
+    attention = np.full((len(cases), 3, 3), 0.2)
+    first = {ONE_GOOD: (0.9, 0.8), RANDOM: (0.1, 0.101)}
+    for case, values in first.items():
+        attention[[i for i, name in enumerate(cases) if name == case], -1, 0] = values
+    data = xr.Dataset(
+        {
+            "accuracy": (("run", "step"), np.concatenate(list(curves.values()))),
+            "attention": (("run", "step", "head"), attention),
+        },
+        coords={"case": ("run", cases), "time": ("step", [0.0, 5.0, 10.0])},
+    )
+    tree = xr.DataTree.from_dict({"/observables": data})
+    study = dataclasses.replace(SMALL, points=3, heads=8)  # 1 - (2/3)^8 = 0.96
+    tree["theory"] = xr.DataTree(study.theory(tree))
+    for claim in study.claims():
+        finding = attnscope.claims.examine(claim, tree)
+        assert finding.verdict == "holds", (claim.key, finding.ours, finding.low)
+        assert finding.control_fails, (claim.key, finding.control)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"engine": "flow"}, "time counts steps"),
+        ({"points": 4}, "expected points a whole number of steps apart"),
+        ({"heads": 1}, "heads = 1: expected 2 or more"),
+        ({"candidates": 1}, "candidates = 1: expected 2 or more"),
+        ({"streams": 0}, "streams = 0: expected 1 or more"),
+    ],
+)
+def test_bad_input_gets_a_sentence(change: dict[str, object], words: str) -> None:
+    with pytest.raises(AttnscopeError, match=words):
+        dataclasses.replace(SMALL, **change)  # type: ignore[arg-type]
