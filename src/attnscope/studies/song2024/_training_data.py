@@ -1,0 +1,90 @@
+"""Labelled sequences as the classifiers of Song 2024 read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnscope.tasks.byte_text import ByteRows
+from attnscope.tasks.pathfinder import PathfinderSet
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Tokens ``(sequence, position)``, where they are (``None``: everywhere), and labels."""
+
+    ids: Tensor
+    mask: Tensor | None
+    labels: Tensor
+
+
+class Sequences(Protocol):
+    """A labelled set, read by rows."""
+
+    def __len__(self) -> int:
+        """Return the number of sequences."""
+
+    def batch(self, rows: Tensor) -> Batch:
+        """Return some of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class TextRows:
+    """Texts of bytes; a batch is as long as its longest text, which changes no logit."""
+
+    rows: ByteRows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def batch(self, rows: Tensor) -> Batch:
+        """Return some texts."""
+        chosen = self.rows[rows]
+        longest = int(chosen.lengths.clamp(max=chosen.ids.shape[1]).max())
+        ids = chosen.ids[:, :longest].long()
+        return Batch(ids, ids != 0, chosen.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class ImageRows:
+    """Images as rows of grey values; every pixel is a token, black ones too."""
+
+    images: PathfinderSet
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def batch(self, rows: Tensor) -> Batch:
+        """Return some images."""
+        pixels, labels = self.images[rows.numpy()]
+        return Batch(torch.from_numpy(pixels).long(), None, torch.from_numpy(labels))
+
+
+@dataclass(frozen=True, eq=False)
+class RandomLabels:
+    """The same sequences with labels drawn by a fair coin, so that nothing can be learned."""
+
+    sequences: Sequences
+    seed: int
+
+    def __len__(self) -> int:
+        return len(self.sequences)
+
+    def batch(self, rows: Tensor) -> Batch:
+        """Return some sequences, each with the label that the coin gave it."""
+        true = self.sequences.batch(rows)
+        coins = np.random.default_rng([self.seed, 0xC0]).integers(2, size=len(self))
+        return Batch(true.ids, true.mask, torch.from_numpy(coins)[rows])
+
+
+def fixed_rows(sequences: Sequences, count: int) -> Tensor:
+    """Return ``count`` row numbers (all, if there are fewer), the same at every call.
+
+    A larger count begins with the rows of a smaller one.
+    """
+    order = torch.randperm(len(sequences), generator=torch.Generator().manual_seed(1))
+    return order[:count]

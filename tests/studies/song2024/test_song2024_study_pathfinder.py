@@ -1,0 +1,124 @@
+"""``song2024.pathfinder`` on tiny images, from drawing to verdicts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+
+import attnscope
+from attnscope.errors import AttnscopeError
+from attnscope.report.figure import Heat, Line
+from attnscope.studies.song2024 import pathfinder
+from attnscope.studies.song2024._training_names import RANDOM
+from attnscope.studies.song2024.pathfinder import Pathfinder, distance_accuracy
+from attnscope.tasks.pathfinder import Pathfinder as Images
+from attnscope.tasks.pathfinder import PathfinderImages
+
+pytestmark = pytest.mark.xdist_group("song2024 pathfinder")  # one fixture for all
+
+SMALL = Pathfinder(
+    seeds=2,
+    epochs=8,
+    points=3,
+    rate=1e-3,
+    warmup=2,
+    batch=4,
+    held_out=10,
+    last=100,
+    probe=4,
+    window=10,
+    contour_length=2,
+    train=300,
+    test=100,
+)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> xr.DataTree:
+    return attnscope.run(SMALL, tmp_path_factory.mktemp("path") / "run", workers=1)
+
+
+def test_all_runs_are_complete(done: xr.DataTree) -> None:
+    assert "all 6 runs are complete" in done.attrs["status"]
+    for name in ("held_out", "train_loss", "gradient_norm", "attention", "end_held_out"):
+        assert np.isfinite(done[f"observables/{name}"]).all()
+
+
+def test_labels_are_checked(done: xr.DataTree) -> None:
+    assert done["data/agrees"].to_numpy().all()
+    table = {row[0]: row[1] for row in SMALL.tables(done)[-1].rows}
+    assert table["images checked"] == pathfinder.CHECKED
+    assert table["flood fill from disc to disc agrees with the label"] == pathfinder.CHECKED
+
+
+def test_counts_of_grey_values_tell_nothing(done: xr.DataTree) -> None:
+    # 100 images: three standard errors are 15 points.
+    assert abs(float(done["theory/bag_accuracy"]) - 0.5) < 0.15
+
+
+def test_the_distance_of_the_discs_tells_something(done: xr.DataTree) -> None:
+    assert 0.65 < float(done["theory/distance_accuracy"]) < 0.9
+    images = Images(window=10, contour_length=2).sample(200, 9)
+    shuffled = PathfinderImages(images.images, np.roll(images.labels, 1), images.truth)
+    assert distance_accuracy(images, images) > 0.65
+    assert abs(distance_accuracy(images, shuffled) - 0.5) < 0.12
+
+
+def test_claims_are_examined(done: xr.DataTree) -> None:
+    found = {finding.key: finding for finding in attnscope.findings(done)}
+    assert set(found) == {claim.key for claim in SMALL.claims()}
+    assert all(finding.seeds == 2 for finding in found.values())
+    # The published order: the Gaussian kernel is the better one here.
+    assert found["order"].paper == "by 5.47 points"
+    assert found["order"].sentence.startswith("At the end gaussian")
+    for key, finding in found.items():
+        assert finding.control_fails, (key, finding.control)
+
+
+def test_figures_show_images(done: xr.DataTree) -> None:
+    figures = SMALL.figures(done)
+    assert [figure.name for figure in figures] == ["curves", "anatomy", "samples"]
+    panels = figures[-1].panels
+    assert len(panels) == 2 * pathfinder.SHOWN
+    heat = panels[0].marks[0]
+    assert isinstance(heat, Heat)
+    np.testing.assert_array_equal(heat.values[::-1], done["data/shown"].to_numpy()[0])
+    lines = [mark for mark in panels[-1].marks if isinstance(mark, Line)]
+    # The first point of the first contour, where y goes up as in the heat map.
+    first = done["data/shown_snakes"].to_numpy()[-1, 0, 0, 0]
+    assert (lines[0].x[0], lines[0].y[0]) == pytest.approx((first[0], 10 - first[1]))
+
+
+def test_images_are_drawn_once_for_all_runs() -> None:
+    one, other = SMALL.sequences()[0], SMALL.sequences()[0]
+    assert one.images is other.images  # type: ignore[attr-defined]
+    batch = one.batch(torch.tensor([3, 1]))
+    expected = SMALL.images().sample(4, pathfinder.TRAIN)
+    np.testing.assert_array_equal(batch.ids, expected.images.reshape(4, -1)[[3, 1]])
+    assert batch.labels.tolist() == expected.labels[[3, 1]].tolist()
+    assert batch.mask is None
+
+
+def test_the_published_setting() -> None:
+    paper = Pathfinder()
+    assert paper.shape() == (256, 1024)
+    assert (paper.batch, paper.rate, paper.warmup) == (128, 2e-4, 312)
+    assert (paper.train, paper.test, paper.contour_length) == (160_000, 20_000, 14)
+    assert paper.make_engine("softmax", 0).samples == 160_000
+    assert paper.cases()[-1] == RANDOM
+    assert paper.departures() == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"window": 3}, "window = 3: expected 8 or more"),
+        ({"contour_length": 0}, "contour_length = 0"),
+        ({"train": 0}, "train = 0: expected 1 or more"),
+    ],
+)
+def test_bad_input_gets_a_sentence(change: dict[str, int], words: str) -> None:
+    with pytest.raises(AttnscopeError, match=words):
+        Pathfinder(**change)
