@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from attnscope.studies.runner import findings, run
     from attnscope.training import train
     from attnscope.trajectory import open_run
+    from attnscope.watching import watch
 
 __version__ = "0.1.0"
 
@@ -58,6 +59,7 @@ __all__ = [
     "run",
     "snapshots",
     "train",
+    "watch",
     "write_report",
 ]
 
@@ -67,6 +69,7 @@ _HOMES = {
     "open_run": "trajectory",
     "run": "studies.runner",
     "train": "training",
+    "watch": "watching",
     "write_report": "studies.reporting",
 }
 

@@ -209,3 +209,31 @@ def test_nothing_heavy_is_imported_to_list() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines()[-1] == "HEAVY []"
+
+
+def test_a_sheet_of_pathfinder_images(tmp_path: Path, capsys: Capture) -> None:
+    sheet = tmp_path / "sheet.png"
+    assert main(["data", "pathfinder", "--sheet", str(sheet)]) == 0
+    assert sheet.read_bytes().startswith(b"\x89PNG")
+    assert "connected on the right" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["sst2", "--sheet", "a.png"], "only its images are drawn here"),
+        (["--sheet", "a.png"], "expected `attnscope data pathfinder"),
+        (["pathfinder", "--sheet", "a.jpg"], "a file name that ends with .png"),
+        (["pathfinder", "--sheet", "no/such/a.png"], "expected a folder that exists"),
+    ],
+)
+def test_bad_sheets(
+    words: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["data", *words]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())

@@ -29,7 +29,8 @@ from attnscope.errors import AttnscopeError
 USAGE = """attnscope data [--data-dir DIR]             the data sets, and which are here
        attnscope data NAME [--data-dir DIR]        everything about one
        attnscope data check NAME [--data-dir DIR]  verify its files and count its rows
-       attnscope data get NAME [--data-dir DIR]    download it from its publisher"""
+       attnscope data get NAME [--data-dir DIR]    download it from its publisher
+       attnscope data pathfinder --sheet FILE.png  draw samples of what is generated"""
 
 STYLES = {"complete": "green", "partial": "yellow", "uncounted": "green", "wrong": "bold red"}
 
@@ -43,8 +44,11 @@ def data(words: list[str]) -> int:
     )
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--data-dir", metavar="DIR", help="the folder that holds the data")
+    parser.add_argument("--sheet", metavar="FILE", help="a PNG of generated images to write")
     options = parser.parse_intermixed_args(words)
     folder = data_dir(options.data_dir)
+    if options.sheet is not None:
+        return _sheet(options.words, Path(options.sheet))
     match options.words:
         case []:
             return _list(folder)
@@ -64,6 +68,26 @@ def data(words: list[str]) -> int:
                 f"`attnscope data {said}` is not understood. Expected a name, or `check` or `get` "
                 "and a name."
             )
+
+
+def _sheet(words: list[str], path: Path) -> int:
+    if words != ["pathfinder"]:
+        raise AttnscopeError(
+            f"--sheet with `attnscope data {' '.join(words)}`: expected `attnscope data pathfinder "
+            "--sheet FILE.png`; only its images are drawn here."
+        )
+    if path.suffix != ".png":
+        raise AttnscopeError(f"--sheet {path}: expected a file name that ends with .png.")
+    from attnscope.tasks.pathfinder import sample_sheet
+
+    try:
+        sample_sheet(path)
+    except OSError as error:
+        raise AttnscopeError(
+            f"'{path}' cannot be written ({error.strerror}): expected a folder that exists."
+        ) from error
+    _say(Console(), f"{path}: 32 images a label, not connected on the left, connected on the right")
+    return 0
 
 
 def _list(folder: Path) -> int:

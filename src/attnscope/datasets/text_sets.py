@@ -128,7 +128,10 @@ PATHFINDER = DataSet(
         "Recurrent Units, NeurIPS; Tay et al. (2021), Long Range Arena, ICLR"
     ),
     files=(),
-    note="Its images are generated, not downloaded: there is nothing to fetch.",
+    note=(
+        "Its images are drawn by attnscope.tasks.pathfinder, not downloaded: there is nothing to "
+        "fetch. `attnscope data pathfinder --sheet FILE.png` draws samples."
+    ),
 )
 
 OTHERS = (MULTI30K, IWSLT14, NEWS_COMMENTARY, WIKITEXT2, PATHFINDER)

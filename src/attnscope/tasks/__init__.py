@@ -1,6 +1,12 @@
 """Data generators and loaders with their ground truth, one file a task."""
 
 from attnscope.tasks.bags import Bags
+from attnscope.tasks.byte_text import ByteText
+from attnscope.tasks.copying import Copying
+from attnscope.tasks.keyword import Keyword
+from attnscope.tasks.pathfinder import Pathfinder
+from attnscope.tasks.random_regression import RandomRegression
+from attnscope.tasks.sequence_pairs import SequencePairs
 from attnscope.tasks.topic_documents import Documents, TopicDocuments, TopicStream
 from attnscope.tasks.topic_population import TopicPopulation
 from attnscope.tasks.topic_words import TopicWords, TopicWordsData
@@ -8,8 +14,14 @@ from attnscope.tasks.word_pairs import Sentences, WordPairs, WordPairsData
 
 __all__ = [
     "Bags",
+    "ByteText",
+    "Copying",
     "Documents",
+    "Keyword",
+    "Pathfinder",
+    "RandomRegression",
     "Sentences",
+    "SequencePairs",
     "TopicDocuments",
     "TopicPopulation",
     "TopicStream",
