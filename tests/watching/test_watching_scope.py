@@ -216,6 +216,8 @@ def test_one_can_look_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 SCRIPT = """
 import sys
 sys.path.insert(0, {here!r})
+import torch
+torch.set_num_threads(1)
 from pathlib import Path
 from watched_toys import scope, train
 import attnscope.watching.scope as s

@@ -33,6 +33,8 @@ from attnscope.trajectory.folder import ENDLESS
 CHUNK_BYTES = 2**22
 """A chunk is at most so large, and at most ``CHUNK_POINTS`` long, and always one point at least."""
 CHUNK_POINTS = 512
+LARGE = 1024
+"""Readings of so many numbers and more have a tensor for every point of a chunk."""
 SPARES = 2
 """Full buffers of a channel that may wait for the disk. With more, training waits."""
 
@@ -70,13 +72,25 @@ class Variable:
 
 @dataclass
 class _Buffer:
-    """Room for one chunk, as an array and as a tensor that share memory."""
+    """Room for one chunk, as an array and as a tensor that share memory.
+
+    After a step of training nothing of ours is in the processor's cache, and each kind of call has
+    to be fetched; so single numbers go through ``numbers``, and large readings through ``rows``.
+    """
 
     array: np.ndarray
     tensor: Tensor = field(init=False)
+    rows: Sequence[Tensor] = field(init=False, default=())
+    numbers: memoryview | None = field(init=False, default=None)
 
-    def __post_init__(self) -> None:
+    def prepare(self) -> _Buffer:
+        """Make it ready for readings; a copy that is only written does not need it."""
         self.tensor = torch.from_numpy(self.array)
+        if self.array.ndim == 1 and self.array.dtype != np.float16:
+            self.numbers = memoryview(self.array)
+        elif self.array[0].size >= LARGE:
+            self.rows = self.tensor.unbind(0)
+        return self
 
 
 class Channel:
@@ -108,18 +122,24 @@ class Channel:
     def put(self, value: Tensor | float) -> bool:
         """Take one reading; return whether it filled a chunk.
 
+        A first axis of length 1 may be left out.
+
         Raises:
             ValueError: the reading has another shape than the first one had.
         """
-        row = self.count - self.start
+        row, buffer = self.count - self.start, self.buffer
         if isinstance(value, Tensor):
-            if value.shape != self.shape:
+            if value.shape != self.shape and (1, *value.shape) != self.shape:
                 raise ValueError(
                     f"its shape is {tuple(value.shape)}, and was {self.shape} at first"
                 )
-            self.buffer.tensor[row].copy_(value.detach())
+            if value.requires_grad:
+                value = value.detach()
+            (buffer.rows or buffer.tensor)[row].copy_(value)
+        elif buffer.numbers is not None:
+            buffer.numbers[row] = value
         else:
-            self.buffer.array[row] = value
+            buffer.array[row] = value
         self.count += 1
         if row + 1 < self.length:
             return False
@@ -137,7 +157,8 @@ class Channel:
     def _empty(self) -> _Buffer:
         if self.made <= SPARES:
             self.made += 1
-            return _Buffer(np.full((self.length, *self.shape), np.nan, dtype=self.dtype))
+            made = np.full((self.length, *self.shape), np.nan, dtype=self.dtype)
+            return _Buffer(made).prepare()
         buffer = self.free.get()
         buffer.array.fill(np.nan)
         return buffer
@@ -173,6 +194,7 @@ class Writer:
         self.root = zarr.open_group(store, mode="w", zarr_format=3, attributes=attrs)
         for name in ("observables", "params", "data"):
             self.root.create_group(name)
+        self.sizes: dict[tuple[str, str], int] = {}
         self.trouble: Exception | None = None
         self.orders: SimpleQueue[_Chunk | Callable[[], object] | None] = SimpleQueue()
         self.thread = Thread(target=self._serve, name="attnscope-writer", daemon=True)
@@ -184,6 +206,13 @@ class Writer:
         """Create an array without readings; return where it lies."""
         group = self.root.require_group(variable.group)
         lead = () if variable.is_clock else (1,)
+        # An axis has one length throughout a group, or nobody could open it.
+        dims = [
+            dim
+            if self.sizes.setdefault((variable.group, dim), size) == size
+            else f"{variable.name}[{axis}]"
+            for axis, (dim, size) in enumerate(zip(variable.dims, shape, strict=True))
+        ]
         array = group.create_array(
             variable.name,
             shape=(*lead, ENDLESS, *shape),
@@ -191,7 +220,7 @@ class Writer:
             dtype=dtype,
             fill_value=float("nan"),
             compressors=None,
-            dimension_names=(*(("run",) if lead else ()), variable.along, *variable.dims),
+            dimension_names=(*(("run",) if lead else ()), variable.along, *dims),
         )
         words = {"unit": variable.unit, "meaning": variable.meaning}
         array.attrs.update(words if variable.is_clock else {**words, "coordinates": variable.clock})

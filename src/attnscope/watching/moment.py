@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Literal, Protocol
 
 from torch import Tensor, nn
@@ -44,7 +43,7 @@ class AttentionPoint(Protocol):
         """
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Moment:
     """A step of training, as observables see it.
 
@@ -67,11 +66,15 @@ class Moment:
     look: Callable[[], Look]
     gradients: Mapping[str, Tensor] = field(default_factory=dict)
     before: Mapping[str, Tensor] = field(default_factory=dict)
+    _seen: Look | None = field(default=None, init=False, repr=False)
 
-    @cached_property
+    @property
     def seen(self) -> Look:
         """The model's answer to the probe batch."""
-        return self.look()
+        # A cached_property takes a lock, and this is for every step.
+        if self._seen is None:
+            self._seen = self.look()
+        return self._seen
 
     @property
     def attention(self) -> Sequence[Tensor]:
@@ -79,7 +82,7 @@ class Moment:
         return self.seen.attention
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Look:
     """One evaluation of a model.
 
@@ -108,17 +111,19 @@ class Reading:
 
     Args:
         name: the variable's name in the trajectory.
-        read: a function of the moment that returns a tensor of fixed shape, or ``None`` when there
-            is nothing to read; that is NaN.
+        read: a function of the moment that returns a tensor of fixed shape or a number, or
+            ``None`` when there is nothing to read; that is NaN.
         dims: names of the tensor's axes.
         needs: what it looks at.
         unit: what the number counts, empty for a pure number.
         meaning: a sentence or a formula, kept with the data.
+        plain: it only hands on what is there, so nobody has to keep gradients from being recorded.
     """
 
     name: str
-    read: Callable[[Moment], Tensor | None]
+    read: Callable[[Moment], Tensor | float | None]
     dims: tuple[str, ...] = ()
     needs: frozenset[Need] = frozenset()
     unit: str = ""
     meaning: str = ""
+    plain: bool = False

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from attnscope import __version__
 from attnscope.trajectory import FORMAT, RunFolder, write_json
 from attnscope.watching.channels import Writer
-from attnscope.watching.moment import AttentionPoint, Handle, Look, Moment, Reading
+from attnscope.watching.moment import AttentionPoint, Handle, Look, Moment, Need, Reading
 from attnscope.watching.track import Track
 
 FLUSH = 5.0
@@ -30,13 +30,17 @@ STUDY = "attnscope.watching.reading:Watched"
 """What reads such a run; its claims, figures and tables are those of any watched model."""
 LOSS = Reading(
     "loss",
-    lambda moment: torch.tensor(moment.loss, dtype=torch.float64),
+    lambda moment: moment.loss,
     meaning="training loss that the step was taken on, NaN at step 0",
+    plain=True,
 )
 
 
 class Scope:
     """A recording that is going on; made by :func:`attnscope.watch`.
+
+    ``count`` is the number of steps taken; set it before the recording is entered if training goes
+    on from a checkpoint.
 
     Args:
         model: what is watched.
@@ -66,9 +70,11 @@ class Scope:
         self.model, self.folder, self.points = model, folder, points
         self.count, self.status = 0, "not begun"
         self._plan, self._look, self._optimizer = tracks, look, optimizer
-        self._spec, self._introduction = spec, introduction
+        self.spec, self._introduction = spec, introduction
         self._writer: Writer | None = None
         self._tracks: list[Track] = []
+        self._due: list[Track] = []
+        self._needs: frozenset[Need] = frozenset()
         self._handles: list[Any] = []
         self._attached: list[Handle] = []
         self._left: list[Tensor | None] = [None] * len(points)
@@ -91,8 +97,9 @@ class Scope:
             self.status = "recording"
             if self._introduction:
                 print(self._introduction)
-            self._record()
-            self._prepare(1)
+            self._expect(self.count)
+            self._record(trained=False)
+            self._prepare(self.count + 1)
             self._flush()
         return self
 
@@ -123,49 +130,81 @@ class Scope:
             loss: what the step was taken on.
         """
         self.count += 1
+        writer = self._writer
+        if writer is None:
+            return
+        # This is all that a step pays for, so it goes without a context manager.
+        try:
+            self._loss = _number(loss)
+            if self._due:
+                self._record(trained=True)
+            self._prepare(self.count + 1)
+            self._settle(writer)
+        except Exception as error:
+            self._give_up("stopped", error)
+
+    def at(self, step: int) -> None:
+        """Read the model as it is after ``step`` steps of a training that nobody watched.
+
+        What is known of a step while it is taken is NaN: its loss, its gradients, its length.
+        """
+        self.count = step
         if self._writer is None:
             return
-        self._loss = _number(loss)
         with self._quietly("stopped"):
-            self._record()
-            self._prepare(self.count + 1)
-            trouble = self._writer.trouble
-            if trouble is not None:
-                raise trouble
-            if clock.monotonic() - self._flushed > FLUSH:
-                self._flush()
+            self._expect(step)
+            self._record(trained=False)
+            self._settle(self._writer)
 
-    def _record(self) -> None:
-        due = [track for track in self._tracks if track.due(self.count)]
-        if not due:
-            return
-        needs = frozenset().union(*(track.needs for track in due))
+    def _settle(self, writer: Writer) -> None:
+        """Hear what went wrong on the disk, and flush from time to time."""
+        if writer.trouble is not None:
+            raise writer.trouble
+        if clock.monotonic() - self._flushed > FLUSH:
+            self._flush()
+
+    def _expect(self, step: int) -> None:
+        """Find what will be read at a step."""
+        self._due = due = [track for track in self._tracks if step % track.every == 0]
+        if len(due) == 1:
+            self._needs = due[0].needs
+        else:
+            self._needs = frozenset().union(*(track.needs for track in due))
+
+    def _record(self, trained: bool) -> None:
+        needs = self._needs
         moment = Moment(
             self.model,
             self.count,
             self._loss,
             self.points,
             self._look or self._take_left,
-            self._take_gradients() if "gradients" in needs and self.count else {},
+            self._take_gradients() if trained and "gradients" in needs else {},
             self._before,
         )
-        with torch.no_grad():
-            for track in due:
-                track.read(moment)
+        if self._look is None and "attention" in needs:
+            # A reading may run the model, and what training left would be gone.
+            _ = moment.seen
+        for track in self._due:
+            if track.plain:
+                track.read(moment, trained)
+            else:
+                with torch.no_grad():
+                    track.read(moment, trained)
         self._gradients, self._before = {}, {}
 
     def _prepare(self, step: int) -> None:
         """Do what has to be done before a step that will be read."""
-        needs = [track.needs for track in self._tracks if track.due(step)]
+        self._expect(step)
         # Weights are computed beside a fused path, so only the steps that are read pay for them.
-        wanted = self._look is None and any("attention" in need for need in needs)
+        wanted = self._look is None and "attention" in self._needs
         if wanted and not self._attached:
             self._attached = [
                 point.attach(partial(self._keep, index)) for index, point in enumerate(self.points)
             ]
-        elif not wanted:
+        elif self._attached and not wanted:
             self._detach()
-        if any("before" in need for need in needs):
+        if "before" in self._needs:
             self._before = {name: p.detach().clone() for name, p in self.model.named_parameters()}
 
     def _keep(self, index: int, weights: Tensor) -> None:
@@ -177,8 +216,7 @@ class Scope:
         self._attached = []
 
     def _hear_optimizer(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
-        due = [track for track in self._tracks if track.due(self.count + 1)]
-        if self.recording and any("gradients" in track.needs for track in due):
+        if self.recording and "gradients" in self._needs:
             self._gradients = self._read_gradients(clone=True)
             # A fused optimizer is handed the scale of the loss and divides inside its own step.
             scale = getattr(optimizer, "grad_scale", None)
@@ -239,9 +277,12 @@ class Scope:
         try:
             yield
         except Exception as error:
-            self.status = f"recording {what} at step {self.count}: {error}"
-            self._warn(what, error)
-            self._end("interrupted")
+            self._give_up(what, error)
+
+    def _give_up(self, what: str, error: Exception) -> None:
+        self.status = f"recording {what} at step {self.count}: {error}"
+        self._warn(what, error)
+        self._end("interrupted")
 
     def _warn(self, what: str, error: Exception) -> None:
         warnings.warn(
@@ -255,7 +296,7 @@ class Scope:
             "format": FORMAT,
             "attnscope": __version__,
             "study": STUDY,
-            "spec": self._spec,
+            "spec": self.spec,
             "runs": [{"case": "watched", "seed": 0}],
             "lr": 1.0,
             "versions": {
@@ -272,7 +313,7 @@ class Scope:
 def _number(loss: Tensor | float | None) -> float:
     if loss is None:
         return math.nan
-    return float(loss.detach() if isinstance(loss, Tensor) else loss)
+    return loss.item() if isinstance(loss, Tensor) else float(loss)
 
 
 def new_folder(out: str | Path) -> RunFolder:

@@ -12,7 +12,10 @@ from torch import Tensor
 
 from attnscope.errors import AttnscopeError
 from attnscope.watching.channels import Channel, Variable, Writer
-from attnscope.watching.moment import Moment, Reading
+from attnscope.watching.moment import Moment, Need, Reading
+
+OF_STEPS: frozenset[Need] = frozenset({"gradients", "before"})
+"""What there is only while a step is taken."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,10 @@ class Every:
         object.__setattr__(self, "record", record)
 
 
+def _tensor(value: Tensor | float) -> Tensor:
+    return value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
+
+
 class Track:
     """The readings of one schedule, and where they go.
 
@@ -49,21 +56,23 @@ class Track:
     def __init__(self, writer: Writer, dim: str, every: int, readings: Sequence[Reading]) -> None:
         self.writer, self.dim, self.every = writer, dim, every
         self.readings = list(readings)
+        self.plain = all(reading.plain for reading in readings)
         self.needs = frozenset().union(*(reading.needs for reading in readings))
         clock = Variable("time" if dim == "step" else f"time_{dim}", (), dim, "steps")
         self.clock = Channel(writer, clock, torch.zeros((), dtype=torch.float64))
         self.channels: dict[str, Channel] = {}
         self.broken: set[str] = set()
 
-    def due(self, step: int) -> bool:
-        """Whether a step belongs to the schedule."""
-        return step % self.every == 0
+    def read(self, moment: Moment, trained: bool = True) -> None:
+        """Take every reading.
 
-    def read(self, moment: Moment) -> None:
-        """Take every reading."""
+        Args:
+            moment: what is read.
+            trained: whether a step led there; without one, readings of steps are NaN.
+        """
         full = self.clock.put(moment.step)
         for reading in self.readings:
-            full |= self._read(reading, moment)
+            full |= self._read(reading, moment if trained or not reading.needs & OF_STEPS else None)
         if full:
             self.flush()
 
@@ -76,14 +85,14 @@ class Track:
         """Return the channels that exist so far."""
         return [self.clock, *self.channels.values()]
 
-    def _read(self, reading: Reading, moment: Moment) -> bool:
-        value: Tensor | None = None
+    def _read(self, reading: Reading, moment: Moment | None) -> bool:
+        value: Tensor | float | None = None
         name = reading.name
-        if name not in self.broken:
+        if moment is not None and name not in self.broken:
             try:
                 value = reading.read(moment)
                 if value is not None and name not in self.channels:
-                    self.channels[name] = self._open(reading, value)
+                    self.channels[name] = self._open(reading, _tensor(value))
             except Exception as error:
                 self._complain(name, error)
                 value = None
@@ -97,11 +106,11 @@ class Track:
             return channel.put(math.nan)
 
     def _open(self, reading: Reading, value: Tensor) -> Channel:
-        if value.ndim != len(reading.dims):
-            raise ValueError(
-                f"its shape is {tuple(value.shape)}, and its axes are called {reading.dims}"
-            )
-        variable = Variable(reading.name, reading.dims, self.dim, reading.unit, reading.meaning)
+        # Of a function of one line nobody knows the axes before it is called.
+        dims = reading.dims or tuple(f"{reading.name}[{axis}]" for axis in range(value.ndim))
+        if value.ndim != len(dims):
+            raise ValueError(f"its shape is {tuple(value.shape)}, and its axes are called {dims}")
+        variable = Variable(reading.name, dims, self.dim, reading.unit, reading.meaning)
         return Channel(self.writer, variable, value, self.clock.count - 1)
 
     def _complain(self, name: str, error: Exception) -> None:

@@ -1,0 +1,173 @@
+"""The recorder for anybody's model: what it attends to, from the first step to the last.
+
+::
+
+    with attnscope.watch(model, "runs/mine", probe=batch, optimizer=optimizer) as scope:
+        for batch in loader:
+            ...
+            scope.step(loss)
+
+Training is the same, to the last bit, as without it.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnscope.watching.matrices import MATRICES, find_projections
+from attnscope.watching.moment import AttentionPoint, Look, Moment, Reading
+from attnscope.watching.points import WIDTH, describe, find
+from attnscope.watching.probe import Batch, Probe
+from attnscope.watching.readings import catalogue
+from attnscope.watching.readings.attention import mass_on
+from attnscope.watching.readings.embeddings import Words, read_words
+from attnscope.watching.readings.offer import Subject
+from attnscope.watching.readings.topics import Topics, read_topics
+from attnscope.watching.readings.weights import blocks, unrecognised
+from attnscope.watching.scope import Scope, new_folder
+from attnscope.watching.selection import Plan, Wanted, select
+from attnscope.watching.track import Every
+
+__all__ = ["Every", "Moment", "Reading", "Scope", "mass_on", "watch"]
+
+IDS_KEPT = 2**16
+"""Words of the probe batch go into the manifest up to this number of positions."""
+
+
+def watch(
+    model: nn.Module,
+    out: str | Path,
+    record: Sequence[Wanted | Every] | None = None,
+    *,
+    every: int = 100,
+    probe: Batch | None = None,
+    attention: str | Sequence[str] | Callable[[nn.Module], Any] | None = None,
+    optimizer: torch.optim.Optimizer | None = None,
+    words: Words | None = None,
+    topics: Topics | None = None,
+    targets: Tensor | None = None,
+) -> Scope:
+    """Record a model while it is trained.
+
+    Args:
+        model: any PyTorch module, a Hugging Face model, a compiled or data-parallel one.
+        out: folder for the trajectory. One that exists is left alone, and another name is found.
+        record: names of readings, functions of the model, :class:`Reading`, or :class:`Every` with
+            some of these at steps of their own; what the model has unless given. The loss is always
+            recorded, at every step.
+        every: steps from one reading to the next; step 0 is always read.
+        probe: a fixed batch that is evaluated for each reading: a tensor, a tuple of arguments, a
+            dictionary of named arguments, or a function of the model. Without it attention is that
+            of the training batch, and readings that need one are left out.
+        attention: path or paths of the modules that compute attention, or a function of the model
+            that returns weights, if the model has attention of its own making.
+        optimizer: gradients are taken as it sees them, unscaled and clipped. Without it they are
+            those that parameters have when ``scope.step`` is called.
+        words: words to follow, as numbers or as ``{name: number}``.
+        topics: topics of words: by word number, or a file of them.
+        targets: right answers for the probe batch, ``(row,)`` or ``(row, position)``; -100 is none.
+
+    Returns:
+        The recording, to be entered with ``with``.
+
+    Raises:
+        AttnscopeError: something that was given cannot be meant, in a sentence.
+    """
+    asked = None if probe is None else Probe(model, probe)
+    points, first, seconds = _find(model, attention, asked)
+    subject = Subject(
+        model,
+        points,
+        asked,
+        first,
+        {} if words is None else read_words(words, model),
+        None if topics is None else read_topics(topics),
+        targets,
+    )
+    plan = select(record, every, catalogue(subject))
+    return Scope(
+        model,
+        new_folder(out),
+        plan,
+        points=points,
+        look=None if asked is None else asked.look,
+        optimizer=optimizer,
+        spec=_spec(subject, every, plan),
+        introduction=_introduce(subject, plan, seconds, optimizer is not None),
+    )
+
+
+def _find(
+    model: nn.Module, attention: Any, probe: Probe | None
+) -> tuple[Sequence[AttentionPoint], Look | None, float]:
+    if probe is None:
+        return find(model, attention), None, 0.0
+    with probe.beginning() as run:
+        points = find(model, attention, run)
+    probe.watch(points)
+    begun = time.perf_counter()
+    first = probe.look()
+    return points, first, time.perf_counter() - begun
+
+
+def _spec(subject: Subject, every: int, plan: Plan) -> dict[str, Any]:
+    """Return what a reader of the trajectory has to know, as JSON values."""
+    ids = None if subject.first is None else subject.first.ids
+    return {
+        "model": type(subject.model).__name__,
+        "parameters": sum(p.numel() for p in subject.model.parameters()),
+        "every": every,
+        "record": {
+            dim: {"every": steps, "readings": [reading.name for reading in readings]}
+            for dim, steps, readings in plan
+        },
+        "layers": [point.name for point in subject.points],
+        "kinds": [point.kind for point in subject.points],
+        "heads": [point.heads for point in subject.points],
+        "matrices": list(MATRICES),
+        "weight_layers": [p.name for p in find_projections(subject.model, subject.points)],
+        "blocks": list(blocks(subject.model)),
+        "words": dict(subject.words),
+        "probe": subject.probe is not None,
+        "ids": ids.tolist() if ids is not None and ids.numel() <= IDS_KEPT else [],
+    }
+
+
+def _introduce(subject: Subject, plan: Plan, seconds: float, optimizer: bool) -> str:
+    wanted = "; ".join(
+        f"every {f'{steps} steps' if steps > 1 else 'step'} "
+        + ", ".join(reading.name for reading in readings)
+        for _, steps, readings in plan
+    )
+    needs = frozenset().union(*(reading.needs for _, _, part in plan for reading in part))
+    costs = []
+    if subject.first is not None:
+        costs.append(f"a forward pass of the probe batch ({1000 * seconds:.1f} ms)")
+        if any(reading.name == "attention" for _, _, part in plan for reading in part):
+            size = sum(w.numel() * w.element_size() for w in subject.first.attention)
+            costs.append(f"{size / 1000:.1f} kB of attention weights")
+    if "gradients" in needs and optimizer:
+        costs.append("a copy of the gradients")
+    if "before" in needs:
+        costs.append("a copy of the weights")
+    cost = f"{', '.join(costs) or 'next to nothing'} per reading"
+    text = describe(subject.points, [wanted], cost)
+    notes = [unrecognised(subject)]
+    if "gradients" in needs and not optimizer:
+        notes.append(
+            "gradients are those that parameters have when scope.step is called; give "
+            "optimizer=... if they are cleared before"
+        )
+    for note in notes:
+        if note:
+            text += "\n" + textwrap.fill(
+                note, WIDTH, initial_indent=f"  {'note':<11}", subsequent_indent=" " * 13
+            )
+    return text

@@ -1,0 +1,21 @@
+"""Readings that have a name, one file a family."""
+
+from __future__ import annotations
+
+from attnscope.watching.readings import (
+    attention,
+    depth,
+    embeddings,
+    lexical,
+    onset,
+    topics,
+    weights,
+)
+from attnscope.watching.readings.offer import Offer, Subject
+
+FAMILIES = (attention, onset, depth, weights, embeddings, lexical, topics)
+
+
+def catalogue(subject: Subject) -> dict[str, Offer]:
+    """Return everything that can be named, whether this model has it or not."""
+    return {offer.reading.name: offer for family in FAMILIES for offer in family.offers(subject)}
