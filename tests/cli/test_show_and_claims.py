@@ -97,7 +97,7 @@ def test_claims_of_an_unknown_paper(runs: Path, capsys: Capture) -> None:
     assert main(["claims", "lu2012", "--runs", str(runs)]) == 2
     assert capsys.readouterr().err == (
         "attnscope: there are no studies of 'lu2012'. Did you mean 'lu2021'? "
-        "Expected one of: li2023, lu2021.\n"
+        "Expected one of: li2023, lu2021, snell2021, song2024.\n"
     )
 
 

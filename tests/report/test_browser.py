@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnscope.report import Dots, Figure, Line, Page, Panel, publish, style
+from attnscope.report import Contour, Dots, Figure, Line, Page, Panel, Surface, publish, style
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -248,3 +248,99 @@ def test_the_page_fits_a_phone(
         ".filter((tool) => tool.type === 'PanTool').map((tool) => tool.active)",
     )
     assert held == [False, False]
+
+
+def hill(words: str = "Hill") -> Surface:
+    """A paraboloid with a path down to its middle."""
+    x = np.linspace(-1.0, 1.0, 21)
+    down = np.stack([np.linspace(-1, 0, 5), np.zeros(5), np.linspace(1, 0, 5)], axis=1)
+    return Surface(words, words, "y", words, x, x, x**2 + x[:, None] ** 2, down, words)
+
+
+def pixels(browser: Any) -> Any:
+    """A number for what the surface looks like, and how many of its pixels are inked."""
+    return browser.execute_async_script(
+        """
+        const done = arguments[arguments.length - 1];
+        requestAnimationFrame(() => requestAnimationFrame(() => {
+          const canvas = document.querySelector(".surface canvas");
+          const pen = canvas.getContext("2d");
+          const {data} = pen.getImageData(0, 0, canvas.width, canvas.height);
+          let sum = 0, inked = 0;
+          for (let i = 0; i < data.length; i += 4) {
+            if (data[i + 3] > 0) inked += 1;
+            sum = (sum * 31 + data[i] + 7 * data[i + 1] + 13 * data[i + 3]) % 1000003;
+          }
+          done([sum, inked]);
+        }));
+        """
+    )
+
+
+def test_a_surface_turns_by_key_mouse_and_button(browser: Any, tmp_path: Path) -> None:
+    figure = Figure("hill", "Hill", "c", (), surfaces=(hill(EVIL),))
+    open_report(browser, publish(tmp_path / "out", Page("S", "s", "ok", figures=[figure])))
+    first, inked = pixels(browser)
+    assert inked > 5000
+    canvas = browser.find_element("css selector", ".surface canvas")
+
+    def look() -> str:
+        return canvas.get_attribute("data-view")
+
+    start = look()
+
+    canvas.send_keys("\ue012")  # the left arrow
+    turned = pixels(browser)[0]
+    assert turned != first
+    assert look() != start
+    canvas.send_keys("\ue014")  # and back
+    assert look() == start
+    assert pixels(browser)[0] == first
+
+    run(browser, "document.querySelector('.surface').scrollIntoView({block: 'center'})")
+    x, y = run(
+        browser,
+        "const box = document.querySelector('.surface canvas').getBoundingClientRect();"
+        "return [box.x + box.width / 2, box.y + box.height / 2]",
+    )
+    for kind, dx in (("mousePressed", 0), ("mouseMoved", 60), ("mouseReleased", 60)):
+        event = {"type": kind, "x": x + dx, "y": y, "button": "left", "buttons": 1}
+        browser.execute_cdp_cmd("Input.dispatchMouseEvent", event | {"clickCount": 1})
+    assert look() != start
+    browser.find_element("css selector", "button[data-turn='reset']").click()
+    assert look() == start
+
+    words = browser.find_element("css selector", ".surface p:last-of-type").text
+    assert "lowest 0 at (0, 0), highest 2 at" in words
+    assert canvas.get_attribute("aria-describedby")
+    assert run(browser, "return window.hit === undefined")
+    assert run(browser, "return document.querySelector('.surface-title').textContent") == EVIL
+    assert run(browser, "return document.scrollingElement.scrollWidth <= window.innerWidth")
+    assert run(browser, "return performance.getEntriesByType('resource').length") == 0
+    messages = browser.get_log("browser")  # but for one about this test's own reading of pixels
+    loud = [entry["message"] for entry in messages if entry["level"] in {"SEVERE", "WARNING"}]
+    assert [message for message in loud if "getImageData" not in message] == []
+
+
+def test_a_surface_follows_the_dark_mode(browser: Any, tmp_path: Path) -> None:
+    figure = Figure("hill", "Hill", "c", (), surfaces=(hill(),))
+    open_report(browser, publish(tmp_path / "out", Page("S", "s", "ok", figures=[figure])))
+    light = pixels(browser)[0]
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": dark})
+    assert pixels(browser)[0] != light
+
+
+def test_a_surface_and_contours_share_a_figure(browser: Any, tmp_path: Path) -> None:
+    surface = hill()
+    lines = Contour(surface.x, surface.y, surface.values, (0.25, 1.0), "height")
+    figure = Figure("both", "B", "c", (Panel("p", "x", "y", (lines,)),), surfaces=(surface,))
+    open_report(browser, publish(tmp_path / "out", Page("S", "s", "ok", figures=[figure])))
+    assert inked_canvases(browser)[0] > 0
+    assert pixels(browser)[1] > 5000
+    levels = run(
+        browser,
+        "return plots(roots()[0]).at(-1).model.renderers"
+        ".map((r) => [...(r.data_source.data.get?.('value') ?? r.data_source.data.value ?? [])])",
+    )
+    assert {0.25, 1.0} in [set(level) for level in levels]

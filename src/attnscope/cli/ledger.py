@@ -32,6 +32,8 @@ def ledger(paper: str, runs: str) -> int:
         if not manifest["study"].startswith(f"{paper}." if paper else ""):
             continue
         findings = kept_findings(path)
+        if not findings:
+            continue  # A watched model: it has diagnoses, and nothing to be held against.
         console.rule(escape(f"{manifest['study']}  ({folder.path}, {manifest['status']})"))
         console.print(claims_table(findings))
         shown += findings

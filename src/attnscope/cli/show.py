@@ -11,8 +11,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from attnscope.cli.kept import kept_findings
-from attnscope.report.terminal import claims_table
+from attnscope.report.terminal import claims_table, diagnosis_list
+from attnscope.studies import of_tree
 from attnscope.trajectory import RunFolder, open_run
+
+SPEC_WIDTH = 200
+"""Longer settings, such as all words of a probe batch, are cut."""
 
 
 def show(path: str) -> int:
@@ -20,6 +24,7 @@ def show(path: str) -> int:
     tree = open_run(path)
     folder = RunFolder(Path(path))
     console = Console()
+    watched = tree.attrs["study"].startswith("attnscope.watching.")
 
     def say(text: str, style: str = "") -> None:
         console.print(text, style=style, soft_wrap=True, highlight=False, markup=False)
@@ -27,7 +32,7 @@ def show(path: str) -> int:
     say(f"{tree.attrs['study']}  {tree.attrs['status']}", "bold")
     say(f"made by: {tree.attrs['command'] or 'Python'}")
     spec = json.loads(tree.attrs["spec"])
-    say("spec: " + ", ".join(f"{k} = {v}" for k, v in spec.items()))
+    say("spec: " + ", ".join(f"{k} = {_short(v)}" for k, v in spec.items()))
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("variable", "dimensions", "meaning"):
         table.add_column(heading)
@@ -37,10 +42,20 @@ def show(path: str) -> int:
             table.add_row(*map(escape, (f"{name}/{variable}", sizes, _meaning(array))))
     console.print(table)
     if folder.findings_path.exists():
-        console.print(claims_table(kept_findings(folder.findings_path)))
+        findings = kept_findings(folder.findings_path)
+        if findings or not watched:
+            console.print(claims_table(findings))
+    if watched:
+        diagnoses, note = of_tree(tree).diagnose(tree)
+        console.print(diagnosis_list(diagnoses, note))
     if folder.report_path.exists():
         say(f"report: {folder.report_path}")
     return 0
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= SPEC_WIDTH else f"{text[:SPEC_WIDTH]}…"
 
 
 def _meaning(array: xr.DataArray) -> str:

@@ -10,13 +10,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attnscope.report.figure import Band, Dots, Figure, Heat, Histogram, Line, Panel, Rule
+    from attnscope.report.figure import (
+        Band,
+        Contour,
+        Dots,
+        Figure,
+        Heat,
+        Histogram,
+        Line,
+        Panel,
+        Rule,
+        Surface,
+    )
     from attnscope.report.html import write_report
     from attnscope.report.page import Page, Table
     from attnscope.report.terminal import claims_table
 
 __all__ = [
     "Band",
+    "Contour",
     "Dots",
     "Figure",
     "Heat",
@@ -25,6 +37,7 @@ __all__ = [
     "Page",
     "Panel",
     "Rule",
+    "Surface",
     "Table",
     "claims_table",
     "publish",
@@ -33,7 +46,19 @@ __all__ = [
 
 _HOMES = {
     **dict.fromkeys(
-        ("Band", "Dots", "Figure", "Heat", "Histogram", "Line", "Panel", "Rule"), "figure"
+        (
+            "Band",
+            "Contour",
+            "Dots",
+            "Figure",
+            "Heat",
+            "Histogram",
+            "Line",
+            "Panel",
+            "Rule",
+            "Surface",
+        ),
+        "figure",
     ),
     **dict.fromkeys(("Page", "Table"), "page"),
     "claims_table": "terminal",

@@ -14,6 +14,7 @@ import numpy as np
 from attnscope.errors import AttnscopeError
 from attnscope.report.figure import (
     Band,
+    Contour,
     Dots,
     Figure,
     Heat,
@@ -153,7 +154,7 @@ def _height(mark: Mark) -> int:
             return 0
         case Histogram():
             return 1
-        case Rule():
+        case Rule() | Contour():
             return 2
         case Line(theory=True):
             return 6
@@ -171,7 +172,7 @@ def _heights(mark: Mark) -> list[np.ndarray]:
             return [low, high]
         case Histogram(heights=y, low=low, high=high) | Dots(y=y, low=low, high=high):
             return [part for part in (y, low, high) if part is not None]
-        case Line(y=y) | Heat(y=y):
+        case Line(y=y) | Heat(y=y) | Contour(y=y):
             return [y]
         case Rule():
             return []
@@ -211,6 +212,10 @@ def _drawable(mark: Mark, panel: Panel, bottom: float) -> Mark:
             _check_heat(mark, panel)
             shown = replace(mark, x=_clean(x, xlog), y=_clean(y, ylog))
             return replace(shown, values=_clean(values, mark.log))
+        case Contour(x=x, y=y, values=values):
+            _check_contour(mark, panel)
+            kept = _clean(values, False)
+            return replace(mark, x=_clean(x, xlog), y=_clean(y, ylog), values=kept)
 
 
 def _clean(values: np.ndarray, log: bool) -> np.ndarray:
@@ -246,11 +251,7 @@ def _check_heat(mark: Heat, panel: Panel) -> None:
             f"{place}: values has shape {shape}, x has shape {np.shape(mark.x)}, y has shape "
             f"{np.shape(mark.y)}; expected (rows, columns), (columns + 1,) and (rows + 1,)."
         )
-    for name, edges, scale in (("x", mark.x, panel.xscale), ("y", mark.y, panel.yscale)):
-        kept = _clean(edges, scale == "log")
-        if not (np.diff(kept) > 0).all():
-            kind = "finite, positive (the axis is logarithmic)" if scale == "log" else "finite"
-            raise AttnscopeError(f"{place}: expected the edges {name} to be {kind} and rising.")
+    _check_rising(place, "edges", mark, panel)
     if mark.log and mark.diverging:
         raise AttnscopeError(
             f"{place}: expected log or diverging colours, not both, as zero has no logarithm."
@@ -258,3 +259,25 @@ def _check_heat(mark: Heat, panel: Panel) -> None:
     if not np.isfinite(_clean(mark.values, mark.log)).any():
         kind = "positive number (its colours are logarithmic)" if mark.log else "finite number"
         raise AttnscopeError(f"{place}: nothing to draw; expected one {kind} or more in values.")
+
+
+def _check_contour(mark: Contour, panel: Panel) -> None:
+    place = f"Contour '{mark.label}' in panel '{panel.title}'"
+    shape, fitting = np.shape(mark.values), (np.size(mark.y), np.size(mark.x))
+    if np.ndim(mark.x) != 1 or np.ndim(mark.y) != 1 or shape != fitting or min(fitting) < 2:
+        raise AttnscopeError(
+            f"{place}: values has shape {shape}, x has shape {np.shape(mark.x)}, y has shape "
+            f"{np.shape(mark.y)}; expected (rows, columns), (columns,) and (rows,), two or more "
+            "of each."
+        )
+    _check_rising(place, "points", mark, panel)
+    if not np.isfinite(np.asarray(mark.levels, dtype=float)).all():
+        raise AttnscopeError(f"{place}: levels = {mark.levels}; expected finite numbers.")
+
+
+def _check_rising(place: str, what: str, mark: Heat | Contour, panel: Panel) -> None:
+    for name, places, scale in (("x", mark.x, panel.xscale), ("y", mark.y, panel.yscale)):
+        kept = _clean(places, scale == "log")
+        if not (np.diff(kept) > 0).all():
+            kind = "finite, positive (the axis is logarithmic)" if scale == "log" else "finite"
+            raise AttnscopeError(f"{place}: expected the {what} {name} to be {kind} and rising.")

@@ -91,7 +91,26 @@ class Heat:
     log: bool = False
 
 
-Listed = Line | Band | Histogram | Dots | Rule
+@dataclass(frozen=True, eq=False)
+class Contour:
+    """Lines of equal height, each level with its number; they may lie over a heat map.
+
+    Args:
+        x: columns, rising, shape ``(columns,)``.
+        y: rows, rising, shape ``(rows,)``.
+        values: heights at the points, shape ``(rows, columns)``; lines leave NaN out.
+        levels: heights that get a line; about eight round ones unless given.
+        label: what the lines stand for, with its unit.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    values: np.ndarray
+    levels: tuple[float, ...] = ()
+    label: str = ""
+
+
+Listed = Line | Band | Histogram | Dots | Rule | Contour
 """Marks that the legend lists by their label; a heat map has a colour bar."""
 Mark = Listed | Heat
 
@@ -110,6 +129,36 @@ class Panel:
 
 
 @dataclass(frozen=True, eq=False)
+class Surface:
+    """Heights over a grid in three dimensions, and a path; it takes the place of a panel.
+
+    Args:
+        title: stands above it.
+        xlabel: quantity and unit of the columns.
+        ylabel: of the rows.
+        zlabel: of the heights; it stands beside the colour bar as well.
+        x: columns, rising, shape ``(columns,)``.
+        y: rows, rising, shape ``(rows,)``.
+        values: heights, shape ``(rows, columns)``; NaN leaves a hole.
+        path: points ``(x, y, height)`` joined by a line, shape ``(points, 3)``.
+        path_label: what the path is.
+        zrange: lowest and highest height shown, for surfaces that are compared; what lies beyond
+            is drawn at the end of the range. Their own range unless given.
+    """
+
+    title: str
+    xlabel: str
+    ylabel: str
+    zlabel: str
+    x: np.ndarray
+    y: np.ndarray
+    values: np.ndarray
+    path: np.ndarray | None = None
+    path_label: str = ""
+    zrange: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Figure:
     """Panels side by side, with a caption that can stand alone.
 
@@ -119,6 +168,7 @@ class Figure:
         caption: what is drawn, from which runs, and what one should see.
         panels: read row by row.
         columns: panels in a row.
+        surfaces: stand before the panels, row by row as well.
     """
 
     name: str
@@ -126,3 +176,4 @@ class Figure:
     caption: str
     panels: tuple[Panel, ...]
     columns: int = 3
+    surfaces: tuple[Surface, ...] = ()

@@ -20,6 +20,7 @@ from bokeh.models.annotations.legends import ColorBar
 from bokeh.models.renderers.glyph_renderer import GlyphRenderer
 
 from attnscope.report import style
+from attnscope.report.contours import IsoLine, iso_lines
 from attnscope.report.drawable import (
     cells,
     color_range,
@@ -28,7 +29,7 @@ from attnscope.report.drawable import (
     has_heat,
     interval_positions,
 )
-from attnscope.report.figure import Band, Dots, Heat, Histogram, Line, Mark, Panel, Rule
+from attnscope.report.figure import Band, Contour, Dots, Heat, Histogram, Line, Mark, Panel, Rule
 
 
 @dataclass
@@ -45,7 +46,7 @@ class Canvas:
         for mark in panel.marks:
             if isinstance(mark, Heat):
                 self.mark(mark)
-        low = [mark for mark in panel.marks if isinstance(mark, Band | Histogram | Rule)]
+        low = [mark for mark in panel.marks if isinstance(mark, Band | Histogram | Rule | Contour)]
         top = [mark for mark in panel.marks if isinstance(mark, Line | Dots) and not _is_thin(mark)]
         drawn = [(mark.label, self.mark(mark)) for mark in low]
         # After all bars, whose neighbours would otherwise cover them.
@@ -73,6 +74,8 @@ class Canvas:
                 return self._rule(mark)
             case Heat():
                 return self._heat(mark)
+            case Contour():
+                return self._contour(mark)
 
     def _heat(self, mark: Heat) -> list[GlyphRenderer]:
         mapper = _mapper(mark)
@@ -131,6 +134,37 @@ class Canvas:
             )
             self.plot.add_layout(name, "right")
         return [renderer]
+
+    def _contour(self, mark: Contour) -> list[GlyphRenderer]:
+        lines = iso_lines(mark, self.panel) or [IsoLine(np.nan, np.full(1, np.nan), np.zeros(1))]
+        source = ColumnDataSource(
+            {
+                "xs": [_compact(line.x) for line in lines],
+                "ys": [_compact(line.y) for line in lines],
+                "value": [line.level for line in lines],
+            }
+        )
+        width = style.THIN_WIDTH
+        halo = self._halo(self.plot.multi_line, "xs", "ys", source=source, width=width - 1.4)
+        look = {"line_color": style.CONTOUR, "line_width": width}
+        renderer = self.plot.multi_line("xs", "ys", source=source, **look)
+        self._hover([renderer], [(mark.label or "level", "@value{%.5g}")], named=False)
+        numbered = [line for line in lines if line.numbered]
+        if not numbered:
+            return [*halo, renderer]
+        numbers = self.plot.text(
+            x=[line.middle[0] for line in numbered],
+            y=[line.middle[1] for line in numbered],
+            text=[f"{line.level:.4g}" for line in numbered],
+            text_align="center",
+            text_baseline="middle",
+            text_font_size="11px",
+            text_color=style.INK,
+            text_outline_color=None,
+            background_fill_color=style.HALO,
+            background_fill_alpha=0.9,
+        )
+        return [*halo, renderer, numbers]
 
     def _line(self, mark: Line) -> list[GlyphRenderer]:
         source, look = _source(mark.label, x=mark.x, y=mark.y), _line_look(mark)

@@ -22,6 +22,9 @@ from bokeh.resources import Resources
 
 from attnscope.files import write_bytes
 from attnscope.report.figure import Figure
+from attnscope.report.html_diagnosis import diagnosis_section
+from attnscope.report.html_maps import attention_maps
+from attnscope.report.html_surface import inert, surfaces
 from attnscope.report.interactive import layout
 from attnscope.report.page import Cell, Page, Table
 from attnscope.report.wording import SYMBOLS, control_outcome, interval, number, summary
@@ -42,6 +45,10 @@ def write_report(path: Path, page: Page) -> Path:
 def _document(page: Page) -> str:
     bokeh = "\n".join(Resources(mode="inline", components=["bokeh"], log_level="warn").js_raw)
     scripts = [bokeh, _resource("report.js")]
+    if any(figure.surfaces for figure in page.figures):
+        scripts.append(_resource("surface.js"))
+    if page.maps:
+        scripts.append(_resource("maps.js"))
     policy = (
         f"default-src 'none'; script-src {' '.join(map(_source_hash, scripts))}; "
         "style-src 'unsafe-inline'; img-src 'self' file: data: blob:; base-uri 'none'; "
@@ -138,6 +145,10 @@ def _finding(finding: Finding) -> str:
     return f'<tr role="row" id="claim-{escape(finding.key)}">{tags}</tr>'
 
 
+def _maps(page: Page) -> str:
+    return "\n".join(attention_maps(maps) for maps in page.maps)
+
+
 def _figures(page: Page) -> str:
     return "\n".join(_figure(figure) for figure in page.figures)
 
@@ -148,11 +159,19 @@ def _figure(figure: Figure) -> str:
         f'<a href="figures/{name}.{ending}">{ending.upper()}</a>'
         for ending in ("png", "svg", "pdf", "csv")
     )
+    image = f'<noscript><img src="figures/{name}.png" alt="{escape(figure.title)}"></noscript>'
+    parts = [surfaces(figure)] if figure.surfaces else []
+    if figure.panels or not figure.surfaces:
+        parts.append(
+            f'<div class="plot" id="plot-{name}">{image}</div>\n'
+            f'<script type="application/json" data-plot="plot-{name}">{_plot_data(figure)}</script>'
+        )
+    else:
+        parts.append(image)
+    plot = "\n".join(parts)
     return f"""<figure class="card" id="figure-{name}">
 <h3>{escape(figure.title)}</h3>
-<div class="plot" id="plot-{name}"><noscript><img src="figures/{name}.png" \
-alt="{escape(figure.title)}"></noscript></div>
-<script type="application/json" data-plot="plot-{name}">{_plot_data(figure)}</script>
+{plot}
 <figcaption>{escape(figure.caption)}</figcaption>
 <div class="files small">{files}</div>
 </figure>"""
@@ -160,10 +179,7 @@ alt="{escape(figure.title)}"></noscript></div>
 
 def _plot_data(figure: Figure) -> str:
     """Return the Bokeh document as JSON in which no tag can begin or end."""
-    text = serialize_json(json_item(layout(figure)))
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+    return inert(serialize_json(json_item(layout(figure))))
 
 
 def _tables(page: Page) -> str:
@@ -219,7 +235,9 @@ def _reproduce(page: Page) -> str:
 
 
 _SECTIONS: tuple[tuple[str, str, Callable[[Page], str]], ...] = (
+    ("Diagnosis", "diagnosis", diagnosis_section),
     ("Claims", "claims", _claims),
+    ("Attention maps", "maps", _maps),
     ("Figures", "figures", _figures),
     ("Tables", "tables", _tables),
     ("Make it again", "again", _reproduce),

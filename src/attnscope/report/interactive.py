@@ -30,7 +30,17 @@ from bokeh.plotting import figure as bokeh_figure
 
 from attnscope.report import style
 from attnscope.report.drawable import bare, crowded, has_heat, legend, rule_numbers
-from attnscope.report.figure import Band, Dots, Figure, Histogram, Line, Listed, Panel, Rule
+from attnscope.report.figure import (
+    Band,
+    Contour,
+    Dots,
+    Figure,
+    Histogram,
+    Line,
+    Listed,
+    Panel,
+    Rule,
+)
 from attnscope.report.glyphs import Canvas
 
 PANEL_HEIGHT = 340
@@ -157,6 +167,9 @@ def _sample(mark: Listed) -> Listed:
             return replace(mark, x=NOTHING, y=NOTHING, low=None, high=None)
         case Rule():
             return replace(mark, at=math.nan, vertical=False)
+        case Contour():
+            spots = np.arange(2.0)
+            return replace(mark, x=spots, y=spots, values=np.full((2, 2), np.nan), levels=())
 
 
 def _strip_css(labels: Iterable[str]) -> InlineStyleSheet:

@@ -12,6 +12,8 @@ from attnscope.report.figure import Figure
 
 if TYPE_CHECKING:
     from attnscope.claims import Finding
+    from attnscope.report.attention_maps import AttentionMaps
+    from attnscope.watching.diagnosis.base import Diagnosis
 
 Cell = str | int | float | bool | None
 
@@ -56,6 +58,10 @@ class Page:
         command: the command line that made the report.
         python: Python code that makes the same.
         provenance: versions, seeds, seconds, date; JSON values.
+        diagnoses: what is the matter with a watched model, the gravest first.
+        diagnosis_note: what was looked for and could not be told; with it the section is there even
+            if nothing is the matter.
+        maps: attention over training, a layer each.
     """
 
     title: str
@@ -68,10 +74,14 @@ class Page:
     command: str = ""
     python: str = ""
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    diagnoses: Sequence[Diagnosis] = ()
+    diagnosis_note: str = ""
+    maps: Sequence[AttentionMaps] = ()
 
     def __post_init__(self) -> None:
         _check_names("figure", [figure.name for figure in self.figures])
         _check_names("table", [table.name for table in self.tables])
+        _check_names("attention map", [maps.name for maps in self.maps])
 
 
 def _check_names(what: str, names: list[str]) -> None:

@@ -24,6 +24,7 @@ from matplotlib.patheffects import withStroke
 
 from attnscope.files import write_bytes
 from attnscope.report import style
+from attnscope.report.contours import iso_lines
 from attnscope.report.drawable import (
     color_range,
     crowded,
@@ -36,16 +37,17 @@ from attnscope.report.drawable import (
 )
 from attnscope.report.figure import (
     Band,
+    Contour,
     Dots,
     Figure,
     Heat,
     Histogram,
     Line,
     Listed,
-    Mark,
     Panel,
     Rule,
 )
+from attnscope.report.static_surface import draw_surface
 
 PANEL_WIDTH, PANEL_HEIGHT = 3.5, 2.75
 """In inches; three panels are as wide as a page in landscape."""
@@ -107,8 +109,9 @@ def save(figure: Figure, folder: Path) -> list[Path]:
 
 
 def _draw(figure: Figure) -> MatplotlibFigure:
-    columns = max(1, min(figure.columns, len(figure.panels)))
-    rows = max(1, math.ceil(len(figure.panels) / columns))
+    count = len(figure.surfaces) + len(figure.panels)
+    columns = max(1, min(figure.columns, count))
+    rows = max(1, math.ceil(count / columns))
     width = PANEL_WIDTH * columns if columns > 1 else 1.5 * PANEL_WIDTH
     entries, legend_columns = _legend_entries(figure, width)
     legend_height = 0.2 * math.ceil(len(entries) / legend_columns) + 0.1 if entries else 0.0
@@ -116,7 +119,9 @@ def _draw(figure: Figure) -> MatplotlibFigure:
     layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06)
     canvas = MatplotlibFigure(size, dpi=DPI, layout=layout)
     rules = rule_numbers(figure)
-    for number, panel in enumerate(figure.panels, start=1):
+    for number, surface in enumerate(figure.surfaces, start=1):
+        draw_surface(canvas, (rows, columns, number), surface)
+    for number, panel in enumerate(figure.panels, start=len(figure.surfaces) + 1):
         _draw_panel(canvas.add_subplot(rows, columns, number), panel, rules)
     if entries:
         # A tuple of handles is drawn as one, such as a line upon its band.
@@ -155,7 +160,11 @@ def _draw_panel(axes: Axes, panel: Panel, rules: dict[str, int]) -> None:
     axes.set_yscale(panel.yscale)
     shown = drawable(panel)
     for index, mark in enumerate(shown.marks):
-        _draw_mark(axes, mark, rules, 2 + index * 0.001, floor(panel))
+        order = 2 + index * 0.001
+        if isinstance(mark, Contour):
+            _draw_contour(axes, mark, panel, order)
+        else:
+            _draw_mark(axes, mark, rules, order, floor(panel))
     # On the last histogram's level, since the bars of a neighbour would cover them.
     last_bars = sum(isinstance(mark, Heat | Band | Histogram) for mark in shown.marks) - 1
     for index, at in interval_positions(shown).items():
@@ -164,7 +173,9 @@ def _draw_panel(axes: Axes, panel: Panel, rules: dict[str, int]) -> None:
         _draw_intervals(axes, bars, at, 2 + last_bars * 0.001)
     if has_heat(panel):
         for line in axes.lines:
-            width = line.get_linewidth() + style.HALO_WIDTH
+            # Iso-lines are many and near each other: their halo is thin.
+            wide = line.get_color() != style.CONTOUR
+            width = line.get_linewidth() + (style.HALO_WIDTH if wide else 0.8)
             line.set_path_effects([withStroke(linewidth=width, foreground=style.HALO)])
     if panel.xticks:
         axes.set_xticks(
@@ -179,7 +190,7 @@ def _draw_panel(axes: Axes, panel: Panel, rules: dict[str, int]) -> None:
 
 def _draw_mark(
     axes: Axes,
-    mark: Mark,
+    mark: Line | Band | Histogram | Dots | Rule | Heat,
     rules: dict[str, int],
     order: float,
     bottom: float,
@@ -225,6 +236,30 @@ def _draw_heat(axes: Axes, mark: Heat, order: float) -> None:
     bar.outline.set_visible(False)
 
 
+def _draw_contour(axes: Axes, mark: Contour, panel: Panel, order: float) -> None:
+    lines = iso_lines(mark, panel)
+    gap = np.array([np.nan])
+    x, y = (
+        np.concatenate([part for line in lines for part in (getattr(line, axis), gap)] or [gap])
+        for axis in ("x", "y")
+    )
+    axes.plot(x, y, zorder=order, **_contour_look())
+    halo = withStroke(linewidth=2.0, foreground=style.HALO)
+    for line in lines:
+        if line.numbered:
+            axes.text(
+                *line.middle,
+                f"{line.level:.4g}",
+                fontsize=6.5,
+                ha="center",
+                va="center",
+                color=style.INK,
+                path_effects=[halo],
+                zorder=order + 0.5,
+                clip_on=True,
+            )
+
+
 def _draw_intervals(axes: Axes, mark: Histogram | Dots, at: np.ndarray, order: float) -> None:
     if mark.low is None or mark.high is None:
         return
@@ -250,6 +285,8 @@ def _handle(mark: Listed, rules: dict[str, int]) -> Any:
             return Line2D([], [], **_dots_look(mark.color))
         case Rule():
             return Line2D([], [], **_rule_look(mark, rules))
+        case Contour():
+            return Line2D([], [], **_contour_look())
 
 
 def _line_look(mark: Line) -> dict[str, Any]:
@@ -283,6 +320,10 @@ def _rule_look(mark: Rule, rules: dict[str, int]) -> dict[str, Any]:
         "linewidth": 1.1,
         "linestyle": (0, style.rule_dash(rules.get(mark.label, 0))),
     }
+
+
+def _contour_look() -> dict[str, Any]:
+    return {"color": style.CONTOUR, "linewidth": style.THIN_WIDTH}
 
 
 def _plain(text: str, width: int) -> str:

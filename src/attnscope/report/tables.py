@@ -11,11 +11,23 @@ import numpy as np
 
 from attnscope.files import write_bytes
 from attnscope.report.drawable import cells
-from attnscope.report.figure import Band, Dots, Figure, Heat, Histogram, Line, Mark, Rule
+from attnscope.report.figure import (
+    Band,
+    Contour,
+    Dots,
+    Figure,
+    Heat,
+    Histogram,
+    Line,
+    Mark,
+    Rule,
+    Surface,
+)
 from attnscope.report.page import Cell, Table
 
 VALUE_COLUMNS = ("x", "y", "low", "high", "x_end", "y_end", "value")
-"""``x_end`` is the right edge of a bar or a cell, ``y_end`` and ``value`` are a cell's."""
+"""``x_end`` is the right edge of a bar or a cell, ``y_end`` the upper edge of a cell. ``value`` is
+a cell's colour, or the height of a contour, a surface or a path at a point."""
 MARK_COLUMNS = ("panel", "series", "mark", "label", *VALUE_COLUMNS)
 """``series`` numbers the marks of a figure."""
 
@@ -36,12 +48,26 @@ def write_marks(figure: Figure, folder: Path) -> Path:
 
 def _rows(figure: Figure) -> Iterator[tuple[Cell, ...]]:
     series = 0
+    for surface in figure.surfaces:
+        for kind, label, points in _points(surface):
+            series += 1
+            head = (surface.title, series, kind, label)
+            for x, y, value in points.tolist():
+                yield (*head, x, y, None, None, None, None, value)
     for panel in figure.panels:
         for mark in panel.marks:
             series += 1
             head = (panel.title, series, type(mark).__name__.lower(), mark.label)
             for values in zip(*_columns(mark), strict=True):
                 yield (*head, *values)
+
+
+def _points(surface: Surface) -> Iterator[tuple[str, str, np.ndarray]]:
+    columns, rows = np.meshgrid(surface.x, surface.y)
+    grid = np.stack([columns.ravel(), rows.ravel(), np.ravel(surface.values)], axis=1)
+    yield "surface", surface.zlabel, grid
+    if surface.path is not None:
+        yield "path", surface.path_label, np.asarray(surface.path)
 
 
 def _columns(mark: Mark) -> list[list[Cell]]:
@@ -62,6 +88,9 @@ def _columns(mark: Mark) -> list[list[Cell]]:
             left, right, bottom, top = cells(mark)
             parts = {"x": left, "y": bottom, "x_end": right, "y_end": top}
             parts["value"] = np.ravel(values)
+        case Contour(x=x, y=y, values=values):
+            columns, rows = np.meshgrid(x, y)
+            parts = {"x": columns.ravel(), "y": rows.ravel(), "value": np.ravel(values)}
     size = next(len(part) for part in parts.values() if part is not None)
     return [
         [None] * size if (part := parts.get(name)) is None else np.asarray(part).tolist()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -13,6 +14,7 @@ from attnscope.report.wording import SYMBOLS, control_outcome, number, span, sum
 
 if TYPE_CHECKING:
     from attnscope.claims import Finding
+    from attnscope.watching.diagnosis.base import Diagnosis
 
 COLORS = {"holds": "green", "fails": "red", "undecided": "yellow"}
 
@@ -27,6 +29,21 @@ def claims_table(findings: Sequence[Finding]) -> RenderableType:
         table.add_row(Text(word, style=f"bold {COLORS[finding.verdict]}"), _told(finding))
     count = Text(summary(findings) + ".", style="bold")
     return Group(table, Text(), count) if findings else count
+
+
+def diagnosis_list(diagnoses: Sequence[Diagnosis], note: str = "") -> RenderableType:
+    """Return what is the matter with a watched model, a few lines each."""
+    lines: list[RenderableType] = [Text("Diagnosis", style="bold")]
+    for diagnosis in diagnoses:
+        text = Text(_printable(diagnosis.sentence), style="yellow")
+        text.append(f"\nsince step {diagnosis.since_step:,}", style="bold")
+        for name, value in diagnosis.evidence.items():
+            text.append(f"; {_printable(name)} {number(value)}", style="not bold default")
+        text.append(f"\nWhat helps: {_printable(diagnosis.advice)}", style="dim default")
+        lines.append(Padding(text, (0, 0, 1, 2)))
+    if note:
+        lines.append(Text(_printable(note)))
+    return Group(*lines)
 
 
 def _told(finding: Finding) -> Text:

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from attnscope.claims import Claim
     from attnscope.engines import Descent, Flow, LossBelow, Patience, Record
     from attnscope.engines.parameters import Loss
+    from attnscope.report.attention_maps import AttentionMaps
     from attnscope.report.figure import Figure
     from attnscope.report.page import Table
+    from attnscope.watching.diagnosis.base import Diagnosis
 
 Scale = Literal["quick", "paper"]
 
@@ -190,4 +192,27 @@ class Study:
 
     def tables(self, tree: xr.DataTree) -> list[Table]:
         """Tabulate the trajectory."""
+        return []
+
+    def title(self) -> str:
+        """Return the heading of the report."""
+        return self.name()
+
+    def introduction(self) -> str:
+        """Say in a sentence how many runs of what there are, for the head of the report."""
+        return (
+            f"{len(self.runs())} runs ({len(self.cases())} cases, {self.seeds} seeds) of "
+            f"{self.course()}."
+        )
+
+    def again(self) -> tuple[str, str] | None:
+        """Return a command line and Python that make such a run, if `attnscope run` does not."""
+        return None
+
+    def diagnose(self, tree: xr.DataTree) -> tuple[Sequence[Diagnosis], str]:
+        """Say what is the matter with the model, and what could not be told."""
+        return (), ""
+
+    def maps(self, tree: xr.DataTree) -> list[AttentionMaps]:
+        """Return attention over training, a layer each."""
         return []

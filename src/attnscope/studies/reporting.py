@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -12,6 +13,7 @@ from attnscope.claims import Finding
 from attnscope.errors import AttnscopeError
 from attnscope.report import Page, publish
 from attnscope.studies import of_tree, summary
+from attnscope.studies.base import Study
 from attnscope.studies.runner import command_line, findings, python_lines
 from attnscope.trajectory import RunFolder, write_json
 
@@ -20,31 +22,43 @@ def page_of(tree: xr.DataTree, found: list[Finding] | None = None) -> Page:
     """Return everything that a run's report shows."""
     study = of_tree(tree)
     found = findings(tree) if found is None else found
-    stats = tree["stats"].to_dataset()
     name = study.name()
     about = summary(name) if ":" not in name else (type(study).__doc__ or "").split("\n")[0]
     departures = study.departures()
+    command, python = study.again() or (command_line(study), python_lines(study))
+    diagnoses, note = study.diagnose(tree)
     caveat = f" Not the paper's setting: {departures}." if departures else ""
     return Page(
-        title=name,
-        summary=f"{about} {len(study.runs())} runs ({len(study.cases())} cases, "
-        f"{study.seeds} seeds) of {study.course()}.{caveat} {study.citation}",
+        title=study.title(),
+        summary=f"{about} {study.introduction()}{caveat} {study.citation}".strip(),
         status=tree.attrs["status"],
         findings=found,
         figures=study.figures(tree),
         tables=study.tables(tree),
         spec=study.to_json(),
-        command=command_line(study),
-        python=python_lines(study),
+        command=command,
+        python=python,
         provenance={
             "attnscope": tree.attrs["attnscope"],
             **json.loads(tree.attrs["versions"]),
             "created": tree.attrs["created"],
-            "seeds": study.seeds,
-            "seconds of computation": round(float(np.nansum(stats["seconds"])), 2),
-            "gradients computed": int(np.nansum(stats["evaluations"])),
+            **_effort(study, tree["stats"].to_dataset()),
         },
+        diagnoses=diagnoses,
+        diagnosis_note=note,
+        maps=study.maps(tree),
     )
+
+
+def _effort(study: Study, stats: xr.Dataset) -> dict[str, Any]:
+    seconds = round(float(np.nansum(stats["seconds"])), 2)
+    if np.isnan(stats["evaluations"]).all():
+        return {"seconds from beginning to end": seconds}
+    return {
+        "seeds": study.seeds,
+        "seconds of computation": seconds,
+        "gradients computed": int(np.nansum(stats["evaluations"])),
+    }
 
 
 def keep_findings(tree: xr.DataTree, out: str | Path | None = None) -> list[Finding]:

@@ -78,11 +78,24 @@ def run_status(manifest: dict[str, Any], states: list[dict[str, Any]]) -> str:
     done = sum(outcome in ("finished", "stopped") for outcome in outcomes)
     if done == total:
         return f"finished: all {total} runs are complete"
+    if str(manifest.get("study", "")).startswith("attnscope.watching."):
+        return _watched_status(states[0])
     parts = [f"{done} of {total} runs are complete"]
     for index, (run, state) in enumerate(zip(manifest["runs"], states, strict=True)):
         if outcomes[index] in ("diverged", "exhausted"):
             parts.append(f"{run['case']}, seed {run['seed']}: {state.get('status', '')}")
     return "; ".join(parts)
+
+
+def _watched_status(state: dict[str, Any]) -> str:
+    """Say how far a recording of somebody's training is that has not ended well."""
+    steps = f"{state.get('steps', 0):,} steps"
+    match state.get("outcome"):
+        case "running":
+            return f"not finished: {steps} are recorded so far, and more may come"
+        case None:
+            return "not begun: nothing is recorded yet"
+    return f"not finished: {state.get('status', '')}; {steps} are recorded"
 
 
 def memory_tree(memory: Memory, solution: Solution, lr: float | None = None) -> xr.DataTree:
