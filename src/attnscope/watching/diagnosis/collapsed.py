@@ -20,10 +20,10 @@ SOLVED = 0.1
 ADVICE = (
     "Entropy falls as the spectral norm of W^K^T W^Q grows (Zhai et al. 2023): their sigmaReparam, "
     "a smaller learning rate or warm-up, and weight decay on W^Q and W^K bound it. A saturated "
-    "softmax passes on next to no gradient and can hold training at a bad point. Song 2024 proposes a "
-    "Gaussian kernel, whose worst runs are milder, though from a saturated start it has no gradient "
-    "either (the study song2024.query_only). A dip that comes back is normal (JoMA, Tian et al. "
-    "2024)."
+    "softmax passes on next to no gradient and can hold training at a bad point. Song 2024 "
+    "proposes a Gaussian kernel, whose worst runs are milder, though from a saturated start it has "
+    "no gradient either (the study song2024.query_only). A dip that comes back is normal (JoMA, "
+    "Tian et al. 2024)."
 )
 
 
