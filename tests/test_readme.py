@@ -43,3 +43,11 @@ def test_a_model_of_your_own() -> None:
     tree = names["tree"]
     assert tree["observables/largest"].sizes == {"run": 1, "step": 101}  # type: ignore[index]
     assert tree.attrs["status"] == "finished at time 500"  # type: ignore[attr-defined]
+
+
+def test_before_you_train(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(snippets()[2], {})
+    hard, easy = capsys.readouterr().out.splitlines()
+    assert hard.startswith("not learnable: ")
+    assert "exactly uniform" in hard
+    assert easy.startswith("learnable: ")

@@ -181,7 +181,7 @@ def test_check_says_what_was_left_out(small: Path, folder: Path, capsys: Capture
         (["imbd"], "there is no data set 'imbd'. Did you mean 'imdb'?"),
         (["check", "sst5"], "SST-5 is not in '"),
         (["get", "yelp"], "Yelp Open Dataset cannot be fetched. Not fetched automatically"),
-        (["get", "pathfinder"], "Pathfinder cannot be fetched. Its images are generated"),
+        (["get", "pathfinder"], "Pathfinder cannot be fetched. Its images are drawn"),
         (["check", "pathfinder"], "Pathfinder has no files."),
     ],
 )
