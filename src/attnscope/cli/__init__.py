@@ -15,6 +15,8 @@ VERBS = {
     "run": "run a study: attnscope run lu2021.sen",
     "claims": "the claims ledger over the runs there are",
     "show": "what a run is, and what came of it",
+    "watch": "a trajectory from saved weights: attnscope watch --checkpoints DIR --out RUN",
+    "export": "the curves of a run as CSV, or for TensorBoard, W&B, MLflow",
     "data": "the data sets that studies read: attnscope data get sst2",
 }
 
@@ -74,6 +76,14 @@ def _dispatch(words: list[str]) -> int:
         from attnscope.cli.data import data
 
         return data(rest)
+    if verb == "watch":
+        from attnscope.cli.watch import watch
+
+        return watch(rest, VERBS[verb])
+    if verb == "export":
+        from attnscope.cli.export import export
+
+        return export(rest, VERBS[verb])
     if verb == "list":
         from attnscope.cli.listing import listing
 

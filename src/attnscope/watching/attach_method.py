@@ -34,8 +34,10 @@ class Keeper:
     keep: Keep
     broken: bool = False
 
-    def give(self, compute: Callable[[], Tensor]) -> None:
+    def give(self, compute: Callable[[], Tensor], made: bool = False) -> None:
         """Compute weights without gradients and hand them on.
+
+        If they are ``made`` already, and need only be taken, nothing is spent on gradients.
 
         After an error nothing more is tried: a warning says why, and empty weights take the place
         of those of the last call, so that nobody takes them for new ones.
@@ -43,8 +45,12 @@ class Keeper:
         if self.broken:
             return
         try:
-            with torch.no_grad():
-                weights = four_axes(compute().detach())
+            if made:
+                weights = compute()
+            else:
+                with torch.no_grad():
+                    weights = compute()
+            weights = four_axes(weights.detach())
         except Exception as error:
             self.broken = True
             self.keep(torch.empty(0))

@@ -66,9 +66,9 @@ class OwnPoint:
             if torch.compiler.is_compiling():
                 return
             if self.attribute:
-                keeper.give(lambda: _as_tensor(getattr(module, self.attribute)))
+                keeper.give(lambda: _as_tensor(getattr(module, self.attribute)), made=True)
             else:
-                keeper.give(lambda: place.find(output))
+                keeper.give(lambda: place.find(output), made=place.path is not None)
 
         return self.module.register_forward_hook(look)
 
@@ -169,10 +169,11 @@ class _Place:
     def find(self, output: Any) -> Tensor:
         if isinstance(output, Tensor) and output.ndim == 2:
             return output
-        tensors = dict(_tensors(output))
         if self.path is None:
-            self.path = _recognise(tensors)
-        return tensors[self.path]
+            self.path = _recognise(dict(_tensors(output)))
+        for key in self.path:
+            output = output[key]
+        return _as_tensor(output)
 
 
 def _tensors(output: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Tensor]]:

@@ -81,13 +81,13 @@ class _Buffer:
     array: np.ndarray
     tensor: Tensor = field(init=False)
     rows: Sequence[Tensor] = field(init=False, default=())
-    numbers: memoryview | None = field(init=False, default=None)
+    numbers: Any = field(init=False, default=None)
 
     def prepare(self) -> _Buffer:
         """Make it ready for readings; a copy that is only written does not need it."""
         self.tensor = torch.from_numpy(self.array)
         if self.array.ndim == 1 and self.array.dtype != np.float16:
-            self.numbers = memoryview(self.array)
+            self.numbers = memoryview(self.array)  # type: ignore[arg-type]
         elif self.array[0].size >= LARGE:
             self.rows = self.tensor.unbind(0)
         return self

@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from attnscope.probes.matrix_shape import stable_rank
 from attnscope.watching.matrices import MATRICES, Part, Projections, find_projections, missing
 from attnscope.watching.moment import Moment, Need, Reading
-from attnscope.watching.readings.offer import Offer, Subject, array
+from attnscope.watching.readings.offer import Offer, Subject
 
 ORDER = "of W^Q, W^K, W^V and W^O, in this order"
 RANK_WIDTH = 1024
@@ -184,13 +183,24 @@ def _ranks(layers: Sequence[Projections]) -> Callable[[Moment], Tensor]:
 
         def rank(part: Part) -> Tensor | None:
             matrix = part.of(now)
-            if matrix is None:
-                return None
-            return torch.tensor(stable_rank(array(matrix)), dtype=torch.float64)
+            return None if matrix is None else _stable_rank(matrix.detach())
 
         return _table(layers, rank)
 
     return read
+
+
+def _stable_rank(matrix: Tensor) -> Tensor:
+    """Return what :func:`attnscope.probes.matrix_shape.stable_rank` does, on PyTorch's threads.
+
+    NumPy has threads of its own, which fight with those of the training.
+    """
+    wide = matrix.to(torch.promote_types(matrix.dtype, torch.float32))
+    gram = wide.T @ wide if wide.shape[0] > wide.shape[1] else wide @ wide.T
+    total = gram.trace()
+    if not torch.isfinite(total) or total == 0:
+        return torch.full_like(total, math.nan)
+    return total / torch.linalg.eigvalsh(gram)[-1]
 
 
 def _updates(layers: Sequence[Projections]) -> Callable[[Moment], Tensor | None]:

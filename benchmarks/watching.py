@@ -1,0 +1,393 @@
+"""Measure what watching a model costs, and whether what is recorded is what the model did.
+
+Prints one table. Everything runs on one thread. Shares of a step are the recorder's own processor
+time, counted around its calls inside real training, over that of the steps; blocks of steps with
+and without it, in turns, are shown beside. nnsight and TransformerLens are compared if installed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor, nn
+
+from attnscope.trajectory import open_run
+from attnscope.watching import Every, Scope, watch
+
+BATCH, LENGTH, WIDTH, WORDS = 8, 16, 32, 50
+STEPS = 100_000
+READINGS = (
+    "weight_norm",
+    "stable_rank",
+    "update_ratio",
+    "gradient_norm",
+    "query_key_gradient_ratio",
+    "block_gradient_norm",
+)
+
+
+class Attention(nn.Module):
+    """One head, written down; it returns its weights too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k, self.v, self.o = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what was mixed, and the weights."""
+        q, k, v = (part(x)[:, None] for part in (self.q, self.k, self.v))
+        weights = torch.softmax(q @ k.transpose(-1, -2) / WIDTH**0.5, dim=-1)
+        return self.o((weights @ v)[:, 0]), weights
+
+
+class Small(nn.Module):
+    """One layer of attention between an embedding and a classifier of words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(WORDS, WIDTH)
+        self.attention, self.head = Attention(), nn.Linear(WIDTH, WORDS)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Return logits of words."""
+        x = self.words(ids)
+        logits: Tensor = self.head(x + self.attention(x)[0])
+        return logits
+
+
+class Deep(nn.Module):
+    """Six layers of PyTorch's own encoder."""
+
+    def __init__(self, width: int = 64) -> None:
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(width, 4, 2 * width, batch_first=True)
+        self.words = nn.Embedding(WORDS, width)
+        self.layers = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
+        self.head = nn.Linear(width, WORDS)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Return logits of words."""
+        logits: Tensor = self.head(self.layers(self.words(ids)))
+        return logits
+
+
+class Training:
+    """A model, an optimizer and one batch."""
+
+    def __init__(self, model: nn.Module, rows: int = BATCH, length: int = LENGTH) -> None:
+        self.model = model
+        self.ids = torch.randint(0, WORDS, (rows, length))
+        self.optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    def step(self) -> Tensor:
+        """Take one step of Adam; return its loss."""
+        loss = nn.functional.cross_entropy(self.model(self.ids).flatten(0, 1), self.ids.flatten())
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+
+class Stopwatch:
+    """Adds up the processor time of calls, without its own."""
+
+    def __init__(self) -> None:
+        now = [time.thread_time() for _ in range(1001)]
+        self.own = median(later - earlier for earlier, later in pairwise(now))
+        self.spent = 0.0
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function with its time counted."""
+
+        def timed(*args: Any, **options: Any) -> Any:
+            start = time.thread_time()
+            made = function(*args, **options)
+            self.spent += time.thread_time() - start - self.own
+            return made
+
+        return timed
+
+    def take(self) -> float:
+        """Return what was added up, and begin anew."""
+        spent, self.spent = self.spent, 0.0
+        return spent
+
+
+def entered(training: Training, folder: str, record: list[Any], **options: Any) -> Scope:
+    """Begin a recording without its introduction."""
+    scope = watch(training.model, Path(folder) / "run", record, **options)
+    scope._introduction = ""
+    return scope.__enter__()
+
+
+def attention_row(folder: str, rounds: int = 15, steps: int = 40) -> tuple[str, str]:
+    """Record one attention tensor at every step, in blocks of steps with and without."""
+    torch.manual_seed(0)
+    alone, watched = Training(Small()), Training(Small())
+    scope = entered(watched, folder, [Every(1, "attention")], attention="attention")
+    for _ in range(30):
+        alone.step()
+        scope.step(watched.step())
+    recorder, hook = Stopwatch(), Stopwatch()
+    # The hook is timed by a second one in its place, so that what calling it costs is in.
+    hooks = watched.model.attention._forward_hooks
+    for key, function in list(hooks.items()):
+        hooks[key] = hook(function)
+    take = recorder(scope.step)
+    shares, ratios, own, step = [], [], [], []
+    for _ in range(rounds):
+        start = time.thread_time()
+        for _ in range(steps):
+            alone.step().item()
+        middle = time.thread_time()
+        for _ in range(steps):
+            take(watched.step())
+        plain, whole = middle - start, time.thread_time() - middle
+        spent = recorder.take() + hook.take()
+        shares.append(spent / plain)
+        ratios.append(whole / plain - 1)
+        own.append(1e6 * spent / steps)
+        step.append(1e6 * plain / steps)
+    scope.__exit__(None, None, None)
+    how = (
+        f"{rounds} blocks of {steps} steps of {median(step):.0f} us; {median(own):.1f} us of them "
+        f"in the recorder, hook and loss included; shares from {min(shares):.1%} to "
+        f"{max(shares):.1%}; blocks in turns differ by {median(ratios):+.1%} "
+        f"({min(ratios):+.1%} to {max(ratios):+.1%})"
+    )
+    return f"{median(shares):.1%}", how
+
+
+def weights_row(folder: str, readings: int = 3) -> tuple[str, str]:
+    """Read all weights and gradients every 100 steps; only steps around the readings are taken."""
+    torch.manual_seed(0)
+    training, stopwatch = Training(Deep(), 8, 32), Stopwatch()
+    scope = watch(
+        training.model, Path(folder) / "run", READINGS, every=100, optimizer=training.optimizer
+    )
+    scope._introduction = ""
+    scope._hear_optimizer = stopwatch(scope._hear_optimizer)  # type: ignore[method-assign]
+    scope.__enter__()
+    take = stopwatch(scope.step)
+    plain, usual, read = [], [], []
+    for _ in range(readings):
+        for _ in range(10):
+            start = time.thread_time()
+            loss = training.step()
+            between = time.thread_time()
+            take(loss)
+            plain.append(between - start)
+            usual.append(stopwatch.take())
+        # The step before a reading copies the weights, the next copies gradients and reads.
+        scope.count += 100 - scope.count % 100 - 2
+        scope._prepare(scope.count + 1)
+        stopwatch.take()
+        for _ in range(2):
+            take(training.step())
+        read.append(stopwatch.take())
+    scope.__exit__(None, None, None)
+    step, each = median(plain), median(read)
+    share = (98 * median(usual) + each) / (100 * step)
+    how = (
+        f"nn.TransformerEncoder, d = 64, batch 8 x 32: a step takes {1e3 * step:.1f} ms, a reading "
+        f"{1e3 * each:.1f} ms ({readings} taken), other steps {1e6 * median(usual):.0f} us"
+    )
+    return f"{share:.1%}", how
+
+
+def other_rows(folder: str, rounds: int = 15, calls: int = 10) -> dict[str, tuple[str, str]]:
+    """Compare what a recorded forward pass costs above a plain one, taken in turns."""
+    torch.manual_seed(0)
+    small, watched = Training(Small()), Training(Small())
+    scope = entered(watched, folder, [Every(1, "attention")], attention="attention")
+
+    def ours() -> None:
+        watched.model(watched.ids)
+        scope.step(1.0)
+
+    plain = partial(small.model, small.ids)
+    pairs: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {"ours": (plain, ours)}
+    missing: dict[str, str] = {}
+    for name, make in (("nnsight", nnsight_pair), ("TransformerLens", lens_pair)):
+        try:
+            pairs[name] = make(small, plain)
+        except ImportError as error:
+            missing[name] = f"not installed here ({error})"
+    cost: dict[str, list[float]] = {name: [] for name in pairs}
+    with torch.no_grad():
+        for turn in range(rounds + 1):
+            for name, (without, recorded) in pairs.items():
+                times = [time.thread_time()]
+                for function in (without, recorded):
+                    for _ in range(calls):
+                        function()
+                    times.append(time.thread_time())
+                if turn:
+                    cost[name].append((times[2] - 2 * times[1] + times[0]) / calls)
+    scope.__exit__(None, None, None)
+    own = median(cost["ours"])
+    rows = {name: ("-", words) for name, words in missing.items()}
+    for name in pairs:
+        if name != "ours":
+            each = median(cost[name])
+            how = (
+                f"one tensor of a forward pass: {1e6 * own:.0f} us against {1e6 * each:.0f} us "
+                f"above a plain pass, medians of {rounds} x {calls}"
+            )
+            rows[name] = f"{each / own:.0f}x", how
+    return rows
+
+
+def nnsight_pair(small: Training, plain: Callable[[], Any]) -> tuple[Callable[[], Any], ...]:
+    """A trace of the same model with one save."""
+    from nnsight import NNsight
+
+    model, ids = NNsight(small.model), small.ids
+
+    def trace() -> Tensor:
+        with model.trace(ids):
+            weights = model.attention.output[1].save()
+        return weights
+
+    return plain, trace
+
+
+def lens_pair(small: Training, _: Callable[[], Any]) -> tuple[Callable[[], Any], ...]:
+    """A model of TransformerLens's own of the same size; it does not take any module."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from transformer_lens.config import TransformerBridgeConfig
+        from transformer_lens.model_bridge import TransformerBridge
+
+        config = TransformerBridgeConfig(
+            d_model=WIDTH,
+            d_head=WIDTH,
+            n_heads=1,
+            n_layers=1,
+            n_ctx=LENGTH,
+            d_vocab=WORDS,
+            attn_only=True,
+            normalization_type=None,
+            architecture="TransformerLensNative",
+        )
+        bridge = TransformerBridge.boot_native(config)
+    return partial(bridge, small.ids), partial(bridge.run_with_cache, small.ids)
+
+
+CHILD = """
+import os, sys, torch
+from attnscope.watching import watch
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+torch.set_num_threads(1)
+model = torch.nn.Linear(32, 32)
+def weight(model):
+    return model.weight
+with watch(model, sys.argv[1], [weight], every=1, attention=lambda m: []) as scope:
+    for step in range({steps}):
+        scope.step(0.5)
+        if step + 1 in ({steps} // 10, {steps}):
+            print("MB", resident())
+"""
+
+
+def memory_row(folder: str) -> tuple[str, str]:
+    """Record a matrix and a loss at every step in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", CHILD.format(steps=STEPS), f"{folder}/run"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    early, late = (float(x.split()[1]) for x in done.stdout.splitlines() if x.startswith("MB"))
+    how = (
+        f"a 32 x 32 matrix and the loss at each of {STEPS:,} steps: resident size {early:.0f} MB "
+        f"after {STEPS // 10:,} steps, {late:.0f} MB at the end"
+    )
+    return f"{late / early - 1:+.1%}", how
+
+
+def exact_row(folder: str) -> tuple[str, str]:
+    """Compare recorded attention with what the model itself says, in single precision."""
+    torch.manual_seed(0)
+    found = {}
+    small = Training(Small())
+    entered(small, f"{folder}/a", ["attention"], probe=small.ids, attention="attention").__exit__(
+        None, None, None
+    )
+    own = small.model.attention(small.model.words(small.ids))[1]
+    found["own module"] = difference(f"{folder}/a/run", [own])
+    deep = Training(Deep())
+    entered(deep, f"{folder}/b", ["attention"], probe=deep.ids).__exit__(None, None, None)
+    layers, x = [], deep.model.eval().words(deep.ids)
+    for layer in deep.model.layers.layers:
+        layers.append(layer.self_attn(x, x, x, average_attn_weights=False)[1])
+        x = layer(x)
+    found["nn.TransformerEncoder"] = difference(f"{folder}/b/run", layers)
+    try:
+        from transformers import GPT2Config, GPT2Model
+    except ImportError:
+        pass
+    else:
+        ids = {"bos_token_id": None, "eos_token_id": None}
+        config = GPT2Config(
+            n_layer=2, n_head=4, n_embd=64, vocab_size=WORDS, n_positions=LENGTH, **ids
+        )
+        model = GPT2Model(config).eval()
+        gpt = Training(model)
+        entered(gpt, f"{folder}/c", ["attention"], probe={"input_ids": gpt.ids}).__exit__(
+            None, None, None
+        )
+        model.set_attn_implementation("eager")
+        weights = model(input_ids=gpt.ids, output_attentions=True).attentions
+        found["GPT-2 under sdpa"] = difference(f"{folder}/c/run", list(weights))
+    how = "; ".join(f"{name} {value:.1e}" for name, value in found.items())
+    return f"{max(found.values()):.1e}", f"largest difference of a weight: {how}"
+
+
+def difference(run: str, own: list[Tensor]) -> float:
+    recorded = torch.from_numpy(open_run(run)["observables/attention"].to_numpy()[0, 0])
+    return float((recorded - torch.stack(own).detach()).abs().max())
+
+
+def main() -> None:
+    console = Console(width=None if sys.stdout.isatty() else 150)
+    title = f"One thread; small model: one layer, batch {BATCH} x {LENGTH}, d = {WIDTH}"
+    table = Table("What", "Measured", "Target", "How", title=title)
+    rows: list[tuple[str, str, Callable[[str], tuple[str, str]]]] = [
+        ("Attention at every step, small model", "< 2 %", attention_row),
+        ("All weights and gradients every 100 steps, 6 layers", "< 2 %", weights_row),
+        ("Memory over 100,000 steps", "within 5 %", memory_row),
+        ("Recorded attention, fp32", "1e-6", exact_row),
+    ]
+    for name, target, measure in rows:
+        with console.status(name), tempfile.TemporaryDirectory() as folder:
+            table.add_row(name, *insert(target, measure(folder)))
+    with console.status("others"), tempfile.TemporaryDirectory() as folder:
+        others = other_rows(folder)
+    for name, target in (("nnsight", ">= 20x"), ("TransformerLens", ">= 100x")):
+        table.add_row(f"Against {name}, per recorded step", *insert(target, others[name]))
+    console.print(table)
+
+
+def insert(target: str, row: tuple[str, str]) -> tuple[str, str, str]:
+    return row[0], target, row[1]
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    main()

@@ -1,0 +1,144 @@
+"""``attnscope watch --checkpoints DIR``: a trajectory from saved weights."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from attnscope.errors import AttnscopeError, nearest
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """Return what reads the words after ``attnscope watch``."""
+    made = argparse.ArgumentParser(
+        prog="attnscope watch",
+        description=f"{description}. Every checkpoint is a reading.",
+        epilog="While a model is trained it is watched from Python: attnscope.watch(model, ...).",
+    )
+    made.add_argument(
+        "--checkpoints",
+        required=True,
+        metavar="DIR",
+        help="folder of checkpoints: checkpoint-500/model.safetensors or 500.safetensors",
+    )
+    made.add_argument("--out", required=True, metavar="RUN", help="folder for the trajectory")
+    made.add_argument(
+        "--model",
+        metavar="MODULE:FUNCTION",
+        help="what builds the model; its own config.json unless given",
+    )
+    made.add_argument(
+        "--record", nargs="+", metavar="NAME", help="readings; all that the model has unless given"
+    )
+    made.add_argument(
+        "--probe",
+        metavar="FILE",
+        help="the batch that every checkpoint is shown: safetensors or JSON, by argument name",
+    )
+    made.add_argument(
+        "--attention",
+        nargs="+",
+        metavar="PATH",
+        help="modules that compute attention, if the model has its own",
+    )
+    made.add_argument("--no-report", action="store_true", help="write no report")
+    return made
+
+
+def watch(words: list[str], description: str) -> int:
+    """Read checkpoints, and say where the trajectory and its report lie."""
+    options = parser(description).parse_args(words)
+
+    from rich.console import Console
+
+    from attnscope.watching.checkpoints import from_checkpoints
+
+    given: dict[str, Any] = {}
+    if options.probe is not None:
+        given["probe"] = read_probe(Path(options.probe))
+    if options.attention is not None:
+        given["attention"] = options.attention
+    console, errors = Console(), Console(stderr=True)
+    with errors.status("reading checkpoints") as status:
+        path = from_checkpoints(
+            options.checkpoints,
+            options.out,
+            options.record,
+            build=None if options.model is None else function_at(options.model),
+            progress=lambda done, total: status.update(f"{done} of {total} checkpoints are read"),
+            **given,
+        )
+    where = f"run: {path}"
+    if not options.no_report:
+        from attnscope.studies.reporting import write_report
+        from attnscope.trajectory import open_run
+
+        with errors.status("drawing the report"):
+            where = f"report: {write_report(open_run(path))}"
+    console.print(where, soft_wrap=True, highlight=False, markup=False)
+    return 0
+
+
+def function_at(text: str) -> Callable[[], Any]:
+    """Import ``module:function``; modules of the current folder are found first.
+
+    Raises:
+        AttnscopeError: it is not written so, or there is no such module or function.
+    """
+    name, colon, function = text.partition(":")
+    if not (name and colon and function):
+        raise AttnscopeError(
+            f"--model {text}: expected module:function, such as mymodel:build for build() in "
+            "mymodel.py."
+        )
+    sys.path.insert(0, os.getcwd())
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        raise AttnscopeError(
+            f"--model {text}: '{name}' cannot be imported ({error}): expected a module that is "
+            "installed or lies in the current folder."
+        ) from error
+    finally:
+        sys.path.remove(os.getcwd())
+    found = getattr(module, function, None)
+    if not callable(found):
+        names = [each for each, value in vars(module).items() if callable(value)]
+        raise AttnscopeError(
+            f"--model {text}: '{name}' has no function '{function}'.{nearest(function, names)} "
+            "Expected one without arguments that returns the model."
+        )
+    called: Callable[[], Any] = found
+    return called
+
+
+def read_probe(path: Path) -> Any:
+    """Read a probe batch: tensors by the names of arguments, or one list of lists as the first.
+
+    Raises:
+        AttnscopeError: it is neither.
+    """
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        content = json.loads(path.read_text())
+        if isinstance(content, dict):
+            return {name: torch.tensor(value) for name, value in content.items()}
+        return torch.tensor(content)
+    except FileNotFoundError:
+        raise AttnscopeError(f"--probe {path}: there is no such file.") from None
+    except (SafetensorError, OSError, ValueError, TypeError, RuntimeError) as error:
+        raise AttnscopeError(
+            f"--probe {path}: it cannot be read ({error}): expected safetensors, or JSON such as "
+            '{"input_ids": [[1, 2, 3], [4, 5, 6]]}.'
+        ) from error
