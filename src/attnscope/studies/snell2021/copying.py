@@ -33,7 +33,7 @@ class CopyPermutations(CopyingStudy):
     """
 
     quick: ClassVar[dict[str, Any]] = {
-        "seeds": 4,
+        "seeds": 3,
         "epochs": 300,
         "points": 31,
         "length": 20,
