@@ -70,9 +70,9 @@ def claims(study: QueryOnly) -> tuple[Claim, ...]:
             criterion=above(5.0),
             control_sentence="the same ratio for the median run",
             control=ratio(FIVE, np.median),
-            reason="The tail is there, see the figure of outcomes, but the worst of a few seeds is a "
-            "noisy number: at this scale groups of ten seeds give ratios on both sides of five. At "
-            "scale 20 it is always longer.",
+            reason="The tail is there, see the figure of outcomes, but the worst of a few seeds is "
+            "a noisy number: at this scale groups of ten seeds give ratios on both sides of five. "
+            "At scale 20 it is longer.",
             measure="worst relative loss of softmax over that of Gaussian attention",
         ),
         Claim(
