@@ -121,7 +121,8 @@ def run(
             f"The trajectory up to there is kept in {folder.path}."
         )
     tree = open_run(folder.path)
-    theory = study.theory(tree)
+    with _one_thread():
+        theory = study.theory(tree)
     with disk_full_as_sentence(folder.store):
         plain = theory.drop_vars(["case", "seed"], errors="ignore")
         plain.to_zarr(str(folder.store), group="theory", mode="w", consolidated=False)

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+
+from attnscope.errors import AttnscopeError
+from attnscope.probes.landscape import StagedLoss
+from attnscope.report import publish
+from attnscope.report.page import Page
+from attnscope.studies.readings import select
+from attnscope.studies.runner import findings, run
+from attnscope.studies.song2024 import _landscape_claims
+from attnscope.studies.song2024._landscape_readings import BLOCKS, surfaces_of, top
+from attnscope.studies.song2024.landscape import Landscape
+
+TINY = {
+    "seeds": 1,
+    "epochs": 8,
+    "points": 3,
+    "first": 4,
+    "rate": 2e-3,
+    "batch": 4,
+    "dropout": 0.0,
+    "window": 8,
+    "contour_length": 1,
+    "train": 40,
+    "probe": 4,
+    "draws": 2,
+    "grid": 9,
+    "radius": 0.2,
+    "path_points": 5,
+}
+
+pytestmark = pytest.mark.xdist_group("song2024-landscape")
+
+
+@pytest.fixture(scope="module")
+def study() -> Landscape:
+    return Landscape(**TINY)
+
+
+@pytest.fixture(scope="module")
+def tree(study: Landscape, tmp_path_factory: pytest.TempPathFactory) -> xr.DataTree:
+    return run(study, tmp_path_factory.mktemp("landscape") / "run", workers=1)
+
+
+def test_both_kernels_share_the_first_stage(study: Landscape, tree: xr.DataTree) -> None:
+    params = tree["params"].to_dataset()
+    name = "layers.0.attention.W_Q"
+    softmax, gaussian = (
+        params[name].isel(run=study.runs().index((case, 0))).to_numpy()
+        for case in study.cases()[:2]
+    )
+    np.testing.assert_array_equal(softmax[:2], gaussian[:2])  # the start, and the change
+    assert not np.array_equal(softmax[-1], gaussian[-1])
+
+
+def test_surfaces_and_spectra_are_those_of_the_last_model(
+    study: Landscape, tree: xr.DataTree
+) -> None:
+    model = study.task().model("gaussian", 0)
+    params = tree["params"].to_dataset().isel(run=study.runs().index(("gaussian", 0)), snapshot=-1)
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            p.copy_(torch.as_tensor(params[name].to_numpy()))
+        center = study.fixed_loss()(model.eval()).item()
+    surfaces = surfaces_of(tree, "gaussian")
+    assert surfaces.shape == (1, 2, 9, 9)
+    np.testing.assert_allclose(surfaces[0, :, 4, 4], center, rtol=1e-5)
+    for case in study.cases():
+        sharp = np.stack([top(tree, case, block) for block in BLOCKS])
+        assert np.isfinite(sharp).all()
+        # A block's spectrum lies within that of all parameters.
+        assert (sharp[:-1] <= sharp[-1] * (1 + 1e-3)).all()
+    mass = {case: select(tree, "mass", case).isel(end=-1).to_numpy() for case in study.cases()}
+    np.testing.assert_allclose(mass["softmax"], 1, rtol=1e-5)
+    np.testing.assert_allclose(mass["normalised-gaussian"], 1, rtol=1e-5)
+    assert (np.abs(mass["gaussian"] - 1) > 0.1).all()
+    start = tree["observables/surface"].isel(end=0).to_numpy()
+    assert np.isnan(start).all()
+
+
+def test_the_path_of_the_second_stage_has_its_true_loss(
+    study: Landscape, tree: xr.DataTree
+) -> None:
+    theory = tree["theory"].to_dataset()
+    assert theory["path_step"].to_numpy().tolist() == [4, 5, 6, 7, 8]
+    np.testing.assert_array_equal(theory["off_plane"][:, -1], 0)
+    probe = tree["observables/probe"].isel(step=-1, measure=0).to_numpy()
+    ends = [probe[study.runs().index((case, 0))] for case in study.cases()]
+    np.testing.assert_allclose(theory["path_loss"][:, -1], ends, rtol=1e-5)
+    assert (theory["path_share"].sum("component") <= 1 + 1e-9).all()
+
+
+def test_claims_are_decided_and_figures_drawn(
+    study: Landscape, tree: xr.DataTree, tmp_path: Path
+) -> None:
+    found = findings(tree)
+    assert [one.key for one in found] == [claim.key for claim in study.claims()]
+    assert all(np.isfinite(one.ours) for one in found)
+    figures, tables = study.figures(tree), study.tables(tree)
+    assert len(figures[0].surfaces) == 3
+    assert "filter-normalised" in figures[0].surfaces[0].title
+    assert "off it up to" in figures[3].panels[0].title
+    assert [len(table.rows) for table in tables] == [3, 6, 15]
+    publish(tmp_path, Page("S", "s", "ok", found, figures[:1], tables))
+
+
+def test_the_loss_comes_in_two_parts_that_make_the_whole(study: Landscape) -> None:
+    loss, model = study.fixed_loss(), study.task().model("softmax", 0).eval()
+    assert isinstance(loss, StagedLoss)
+    with torch.no_grad():
+        torch.testing.assert_close(loss.finish(model, loss.stage(model)), loss(model))
+
+
+def test_neighbours_that_are_apart_are_seen() -> None:
+    np.testing.assert_allclose(_landscape_claims._apart(np.array([1.0, 4.0])), [0.25, 0.25])
+    np.testing.assert_allclose(_landscape_claims._apart(np.array([3.0])), [1.0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"data": "images"}, "data = 'images': expected 'pathfinder' or 'text'"),
+        ({"first": 8}, "first = 8 of 8 steps"),
+        ({"draws": 1}, "draws = 1: expected 2 or more"),
+        ({"radius": 0.0}, r"radius = 0\.0"),
+        ({"path_points": 6}, "path_points = 6: expected 3 to 5"),
+        ({"engine": "flow"}, "engine = 'flow'"),
+        ({"contour_length": 0}, "contour_length = 0"),
+    ],
+)
+def test_what_cannot_run_gets_a_sentence(changes: dict[str, object], sentence: str) -> None:
+    with pytest.raises(AttnscopeError, match=sentence):
+        Landscape(**{**TINY, **changes})
+
+
+def test_more_than_there_is_to_learn_from_is_refused() -> None:
+    with pytest.raises(AttnscopeError, match="batch = 50: expected at most the 40"):
+        Landscape(**{**TINY, "batch": 50}).make_engine("softmax")
