@@ -13,7 +13,6 @@ from attnscope.report import publish
 from attnscope.report.page import Page
 from attnscope.studies.readings import select
 from attnscope.studies.runner import findings, run
-from attnscope.studies.song2024 import _landscape_claims
 from attnscope.studies.song2024._landscape_readings import BLOCKS, surfaces_of, top
 from attnscope.studies.song2024.landscape import Landscape
 
@@ -115,11 +114,6 @@ def test_the_loss_comes_in_two_parts_that_make_the_whole(study: Landscape) -> No
     assert isinstance(loss, StagedLoss)
     with torch.no_grad():
         torch.testing.assert_close(loss.finish(model, loss.stage(model)), loss(model))
-
-
-def test_neighbours_that_are_apart_are_seen() -> None:
-    np.testing.assert_allclose(_landscape_claims._apart(np.array([1.0, 4.0])), [0.25, 0.25])
-    np.testing.assert_allclose(_landscape_claims._apart(np.array([3.0])), [1.0])
 
 
 @pytest.mark.parametrize(
