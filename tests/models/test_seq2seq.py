@@ -26,6 +26,8 @@ CASES: list[dict[str, Any]] = [
     {"output": "added", "bidirectional": True, "projection": True, "cell": "gru"},
     {"attention": "uniform", "cell": "gru", "bidirectional": True, "layers": 2},
     {"heads": 2, "projection": True, "attention": "uniform"},
+    {"heads": 3, "head_projections": True, "output": "added", "bidirectional": True},
+    {"heads": 2, "head_projections": True, "heads_pooled": "mean", "cell": "gru"},
 ]
 cases = pytest.mark.parametrize("options", CASES, ids=lambda o: "-".join(map(str, o.values())))
 
@@ -56,6 +58,9 @@ def output_network(model: Seq2Seq, context: Tensor, state: Tensor) -> Tensor:
 
 
 def pooled(model: Seq2Seq, contexts: list[Tensor]) -> Tensor:
+    if (own := model.head_projections) is not None:
+        # P^(k) maps columns: (E, H) in memory.
+        contexts = [own.weight[k].T @ c + own.bias[k] for k, c in enumerate(contexts)]
     together = torch.stack(contexts).sum(dim=0)
     if model.heads_pooled == "mean":
         together = together / len(contexts)
@@ -249,12 +254,19 @@ def test_only_attention_is_trained_if_so() -> None:
     assert trained() == every
     assert trained(trained="attention") == heads
     assert trained(attention="uniform") == every - heads
+    own = {"head_projections.weight", "head_projections.bias"}
+    assert trained(head_projections=True) == every | own
+    assert trained(head_projections=True, trained="attention") == heads
 
 
 def test_the_rest_starts_the_same_whatever_the_heads() -> None:
-    one, many = (dict(built(heads=heads).named_parameters()) for heads in (1, 8))
-    for name in set(one) - {"head_W", "head_b"}:
-        assert torch.equal(one[name], many[name])
+    for own in (False, True):
+        one, many = (
+            dict(built(heads=heads, head_projections=own).named_parameters()) for heads in (1, 8)
+        )
+        assert one.keys() == many.keys()
+        for name in [name for name in one if not name.startswith("head_")]:
+            assert torch.equal(one[name], many[name])
 
 
 def test_looking_drops_nothing_out() -> None:
@@ -287,6 +299,7 @@ def test_descent_learns_to_copy() -> None:
         ({"dropout": 1.0}, "dropout = 1.0: expected a share"),
         ({"dropout": 0.5}, "dropout = 0.5 with one layer"),
         ({"output": "added", "bidirectional": True}, "expected projection=True"),
+        ({"projection": True, "head_projections": True}, "expected one of them"),
         ({"attention": "uniform", "trained": "attention"}, "something to train"),
     ],
 )

@@ -9,22 +9,28 @@ what the model would say if it looked at one position alone, β_{t,l} = N([h_l, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
+from attnscope.models.head_projections import HeadProjections
 from attnscope.models.lstm import GRU, LSTM, State
+from attnscope.models.seq2seq_options import (
+    Attention,
+    Cell,
+    Output,
+    Pooled,
+    Trained,
+    check_dropout,
+    check_projections,
+    check_sizes,
+    check_words,
+)
 from attnscope.models.sequences import check_ids, evaluating, row_lengths
 from attnscope.tasks.sequence_pairs import END, PAD, START, SequencePairs
-
-Pooled = Literal["sum", "mean"]
-Output = Literal["linear", "tanh", "relu", "added"]
-Attention = Literal["learned", "uniform"]
-Trained = Literal["all", "attention"]
-Cell = Literal["lstm", "gru"]
 
 SLICE = 2**20
 """Numbers of the hidden layer that the lexical probe holds at a time: a few megabytes."""
@@ -84,6 +90,8 @@ class Seq2Seq(nn.Module):
         output: N. ``"linear"`` is one layer on [c, s]; ``"tanh"`` and ``"relu"`` have a hidden
             layer before it; ``"added"`` is softmax(W (c + s)), eq 32.
         projection: map the context by c ← P c + b to length H, as the released code does.
+        head_projections: map the context of each head so, by a P^(k) of its own, before they become
+            one; in place of ``projection``.
         attention: ``"learned"``, or ``"uniform"`` for α = 1/L with heads that are not trained.
         trained: ``"all"``, or ``"attention"`` to freeze everything but the heads.
         cell: ``"lstm"`` or ``"gru"``.
@@ -103,55 +111,20 @@ class Seq2Seq(nn.Module):
         heads_pooled: Pooled = "sum",
         output: Output = "tanh",
         projection: bool = False,
+        head_projections: bool = False,
         attention: Attention = "learned",
         trained: Trained = "all",
         cell: Cell = "lstm",
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        for name, word, known in (
-            ("heads_pooled", heads_pooled, Pooled),
-            ("output", output, Output),
-            ("attention", attention, Attention),
-            ("trained", trained, Trained),
-            ("cell", cell, Cell),
-        ):
-            if word not in get_args(known):
-                raise AttnscopeError(f"{name} = {word!r}: expected one of {get_args(known)}.")
         targets = source_vocabulary if target_vocabulary is None else target_vocabulary
-        for name, size in (
-            ("source_vocabulary", source_vocabulary),
-            ("target_vocabulary", targets),
-        ):
-            if size <= END + 1:
-                raise AttnscopeError(
-                    f"{name} = {size}: expected {END + 2} or more, for PAD, START, END and a word."
-                )
-        for name, size in (
-            ("embedding", embedding),
-            ("hidden", hidden),
-            ("layers", layers),
-            ("heads", heads),
-        ):
-            if size < 1:
-                raise AttnscopeError(f"{name} = {size}: expected 1 or more.")
-        if not 0 <= dropout < 1:
-            raise AttnscopeError(f"dropout = {dropout}: expected a share from 0 to below 1.")
-        if dropout and layers == 1:
-            raise AttnscopeError(
-                f"dropout = {dropout} with one layer: expected 0, or 2 layers or more to drop "
-                "outputs between."
-            )
+        check_words(heads_pooled, output, attention, trained, cell)
+        check_sizes(source_vocabulary, targets, embedding, hidden, layers, heads)
+        check_dropout(dropout, layers)
         width = hidden * (2 if bidirectional else 1)
-        if output == "added" and width != hidden and not projection:
-            raise AttnscopeError(
-                "output = 'added' with a bidirectional encoder: expected projection=True, since h "
-                f"has length {width} and s has {hidden}."
-            )
-        if attention == "uniform" and trained == "attention":
-            raise AttnscopeError(
-                "attention = 'uniform' with trained = 'attention': expected something to train."
-            )
+        check_projections(output, width, hidden, projection, head_projections)
+        projected = projection or head_projections
         self.source_vocabulary, self.target_vocabulary = source_vocabulary, targets
         self.heads, self.heads_pooled = heads, heads_pooled
         self.output_kind, self.attention_kind, self.trained = output, attention, trained
@@ -164,7 +137,7 @@ class Seq2Seq(nn.Module):
         self.encoder = kind(embedding, hidden, layers, bidirectional, dropout)
         self.decoder = kind(embedding, hidden, layers, False, dropout)
         self.projection = nn.Linear(width, hidden) if projection else None
-        context = hidden if projection else width
+        context = hidden if projected else width
         layered = output in ("tanh", "relu")
         self.mixing = nn.Linear(context + hidden, hidden) if layered else None
         joined = context + hidden if output == "linear" else hidden
@@ -173,6 +146,11 @@ class Seq2Seq(nn.Module):
         bound = hidden**-0.5
         self.head_W = nn.Parameter(torch.empty(heads, hidden, width).uniform_(-bound, bound))
         self.head_b = nn.Parameter(torch.empty(heads, width).uniform_(-bound, bound))
+        self.head_projections = (
+            HeadProjections(heads, width, hidden, mean=heads_pooled == "mean")
+            if head_projections
+            else None
+        )
         if trained == "attention":
             self.requires_grad_(False)
         for p in (self.head_W, self.head_b):
@@ -211,6 +189,8 @@ class Seq2Seq(nn.Module):
 
     def context(self, states: States, weights: Tensor) -> Tensor:
         """Return the pooled context of all heads, projected if so, shape ``(row, T, width)``."""
+        if self.head_projections is not None:
+            return self.head_projections(weights, states.encoder)
         pooled = weights.sum(dim=1) if self.heads_pooled == "sum" else weights.mean(dim=1)
         return self._project(pooled @ states.encoder)
 
@@ -235,7 +215,7 @@ class Seq2Seq(nn.Module):
         """Return log β_{t,l}, the log probability of y_t if every head looked at l alone (eq 4).
 
         Heads that are summed then make the context K h_l; one head, or the mean of several, makes
-        it h_l.
+        it h_l. With projections for each head it is the sum or mean of P^(k) h_l + p^(k).
 
         Args:
             states: of the batch.
@@ -244,8 +224,7 @@ class Seq2Seq(nn.Module):
         Returns:
             Shape ``(row, T, L)``; -inf where the source is padded.
         """
-        times = self.heads if self.heads_pooled == "sum" else 1
-        by_source, by_target = self._split(self._project(times * states.encoder), states.decoder)
+        by_source, by_target = self._split(self._at_one(states.encoder), states.decoder)
         length = by_source.shape[1]
         step = max(1, SLICE // (length * by_source.shape[2]))
         out = torch.stack(
@@ -330,6 +309,13 @@ class Seq2Seq(nn.Module):
 
     def _project(self, context: Tensor) -> Tensor:
         return context if self.projection is None else self.projection(context)
+
+    def _at_one(self, encoder: Tensor) -> Tensor:
+        """Return the context if all heads looked at l alone, for each l."""
+        if self.head_projections is not None:
+            return self.head_projections.at_one_position(encoder)
+        times = self.heads if self.heads_pooled == "sum" else 1
+        return self._project(times * encoder)
 
     def _activate(self, x: Tensor) -> Tensor:
         """Apply the hidden layer's function, in place."""

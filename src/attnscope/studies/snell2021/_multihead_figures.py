@@ -37,7 +37,8 @@ def figures(study: Multihead, tree: xr.DataTree) -> list[Figure]:
 def curves(study: Multihead, tree: xr.DataTree) -> Figure:
     """Draw Fig 6: every run by scenario, and the share that has learned."""
     steps = tree["observables/time"].to_numpy()
-    panels, shares = [], []
+    panels: list[Panel] = []
+    shares: list[Mark] = []
     for case in SCENARIOS:
         accuracy = select(tree, "accuracy", case).to_numpy()
         marks: list[Mark] = [

@@ -1,6 +1,7 @@
 """Good and bad initial heads, by rejection sampling with single heads (section 5.2).
 
-A candidate is an initial W, b of one head; all share the rest of the model. It is trained alone on
+A candidate is the start of one head, W and b, and its projection P and p where heads have one of
+their own; all share the rest of the model. It is trained alone on
 several streams of data. It is good if all runs exceed 95 % accuracy, bad if all end below 60 %, and
 is discarded otherwise: the thresholds of the released code.
 """
@@ -25,10 +26,12 @@ _CANDIDATES, _RANDOM, _CHOICE = 0xC0C1, 0xC0C2, 0xC0C3
 
 @dataclass(frozen=True)
 class Head:
-    """Where a head starts: W of shape (H, E) and b of shape (E,)."""
+    """Where a head starts: W and P of shape (H, H), b and p of shape (H,)."""
 
     W: Tensor
     b: Tensor
+    P: Tensor
+    p: Tensor
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,11 @@ def random_heads(seed: int, count: int, width: int) -> list[Head]:
 
 
 def _draw(rng: np.random.Generator, width: int) -> Head:
-    """Draw W and b as the model does: uniform up to 1/√H."""
+    """Draw all numbers as the model does: uniform up to 1/√H."""
     bound = width**-0.5
-    W, b = (rng.uniform(-bound, bound, size=size) for size in ((width, width), (width,)))
-    return Head(torch.from_numpy(W).float(), torch.from_numpy(b).float())
+    sizes = ((width, width), (width,)) * 2
+    drawn = (rng.uniform(-bound, bound, size=size) for size in sizes)
+    return Head(*(torch.from_numpy(values).float() for values in drawn))
 
 
 def trials(tree: xr.DataTree, streams: int) -> np.ndarray:
@@ -80,7 +84,7 @@ def judged(accuracy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     good = (accuracy.max(axis=2) > GOOD).all(axis=1)
     bad = (accuracy[:, :, -1] < BAD).all(axis=1)
-    return good, bad
+    return np.asarray(good), np.asarray(bad)
 
 
 def pools(accuracy: np.ndarray) -> Pools:

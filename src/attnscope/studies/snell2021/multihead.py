@@ -13,7 +13,8 @@ import xarray as xr
 from attnscope.claims import Claim
 from attnscope.engines import Descent, Linear, Record
 from attnscope.errors import AttnscopeError
-from attnscope.models.seq2seq import Cell, Pooled, Seq2Seq, Seq2SeqObjective
+from attnscope.models.seq2seq import Seq2Seq, Seq2SeqObjective
+from attnscope.models.seq2seq_options import Cell, Pooled
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
 from attnscope.studies.base import Problem, Study
@@ -79,19 +80,28 @@ class Multihead(Study):
     """``lstm`` as in the paper; the released code has ``gru``."""
     pooled: Pooled = "sum"
     """``sum`` of the heads' contexts as in eq 21; the released code has their ``mean``."""
+    head_projections: bool = False
+    """A projection for each head, part of its start, as in the released code; eq 21 has none."""
+    separate_embeddings: bool = False
+    """Encoder and decoder have their own embeddings, as in the released code."""
     backbone: int = 0
     """Seed of everything but the heads, the same in all runs."""
 
     citation: ClassVar[str] = CITATION
     quick: ClassVar[dict[str, Any]] = {
         "seeds": 3,
-        "epochs": 160,
-        "points": 17,
-        "length": 20,
-        "width": 128,
+        "epochs": 300,
+        "points": 16,
+        "rate": 2e-3,
+        "length": 24,
+        "width": 64,
         "heads": 4,
         "candidates": 8,
         "streams": 2,
+        "cell": "gru",
+        "pooled": "mean",
+        "head_projections": True,
+        "separate_embeddings": True,
     }
 
     def __post_init__(self) -> None:
@@ -173,16 +183,21 @@ class Multihead(Study):
         torch.manual_seed(self.backbone)
         model = Seq2Seq(
             task.vocabulary,
+            task.vocabulary if self.separate_embeddings else None,
             embedding=self.width,
             hidden=self.width,
             heads=len(heads),
             heads_pooled=self.pooled,
             output="tanh",
             cell=self.cell,
+            head_projections=self.head_projections,
         )
         with torch.no_grad():
             model.head_W.copy_(torch.stack([head.W for head in heads]))
             model.head_b.copy_(torch.stack([head.b for head in heads]))
+            if (own := model.head_projections) is not None:
+                own.weight.copy_(torch.stack([head.P for head in heads]))
+                own.bias.copy_(torch.stack([head.p for head in heads]))
         pairs = task.sample(self.held_out, HELD_OUT)
         record = Record(observables(pairs, task.gold, self.heads), Linear(self.points))
         loss = Seq2SeqObjective(task.stream(self._stream(case, seed)))
