@@ -24,7 +24,9 @@ def _answer(model: nn.Module, *args: Tensor, **named: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize(
-    "batch", [IDS, (IDS,), [IDS], {"ids": IDS}, lambda model: model(IDS)], ids=str
+    "batch",
+    [IDS, (IDS,), [IDS], {"ids": IDS}, lambda model: model(IDS)],
+    ids=["tensor", "tuple", "list", "dictionary", "function"],
 )
 def test_every_form_gives_the_same(batch: Any) -> None:
     model = Reader()
