@@ -63,7 +63,7 @@ def test_it_is_the_trajectory_of_the_training(tmp_path: Path) -> None:
     for name in RECORD:
         assert np.array_equal(after[name].to_numpy(), live[name].to_numpy()[:, list(steps)]), name
     assert np.isnan(after["loss"].to_numpy()).all()
-    assert open_run(path).attrs["status"] == "finished: all 1 runs are complete"
+    assert open_run(path).attrs["status"] == "finished: the run is complete"
 
 
 def test_what_only_a_step_shows_is_left_out(tmp_path: Path) -> None:

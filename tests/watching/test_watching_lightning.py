@@ -98,7 +98,7 @@ def test_a_step_is_a_step_of_the_optimizer(tmp_path: Path) -> None:
     )
     module = fit(tmp_path, watching)
     tree = open_run(tmp_path / "run")
-    assert tree.attrs["status"] == "finished: all 1 runs are complete"
+    assert tree.attrs["status"] == "finished: the run is complete"
     seen = tree["observables"]
     steps = BATCHES // PARTS
     assert seen["time"].to_numpy().tolist() == list(range(steps + 1))

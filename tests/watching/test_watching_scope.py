@@ -43,7 +43,7 @@ def test_every_reading_is_kept_with_step_0(tmp_path: Path) -> None:
     weights = tree["observables/attention"].to_numpy()[0]
     assert np.isnan(weights[0]).all()
     assert np.array_equal(weights[1:], torch.stack(kept).numpy())
-    assert tree.attrs["status"] == "finished: all 1 runs are complete"
+    assert tree.attrs["status"] == "finished: the run is complete"
 
 
 def test_training_is_the_same_watched_or_not(tmp_path: Path) -> None:
@@ -247,6 +247,23 @@ def test_a_killed_process_leaves_a_readable_run(tmp_path: Path) -> None:
     count = min(len(found) - 1, len(losses))
     assert known[:count].all()
     assert np.array_equal(found[1 : count + 1], np.array(losses)[:count])
+
+
+def test_a_process_killed_while_it_closes_leaves_a_readable_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell, told = channels._tell_length, [0]
+
+    def half(channel: channels.Channel) -> None:
+        told[0] += 1
+        if told[0] < 3:
+            tell(channel)
+
+    monkeypatch.setattr(channels, "_tell_length", half)
+    _, losses = train(20, lambda model, _: scope(model, tmp_path / "run", STEP))
+    assert told[0] > 3
+    found = open_run(tmp_path / "run")["observables/loss"].to_numpy()[0]
+    assert np.array_equal(found[1:], losses)
 
 
 def test_memory_does_not_grow_with_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

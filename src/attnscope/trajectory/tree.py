@@ -18,7 +18,8 @@ import xarray as xr
 from attnscope.engines.sink import Memory
 from attnscope.engines.solution import Solution
 from attnscope.errors import AttnscopeError
-from attnscope.trajectory.folder import ENDLESS, RunFolder
+from attnscope.trajectory.folder import RunFolder
+from attnscope.trajectory.lengths import settle, so_far
 
 STATS = ("time", "loss", "steps", "evaluations", "rejected", "plain_steps", "seconds")
 
@@ -43,8 +44,9 @@ def open_run(path: str | Path) -> xr.DataTree:
         )
     states = [folder.state(run) for run in range(len(manifest["runs"]))]
     known = states[0].get("recorded", {})
+    settle(folder.store)
     with xr.open_datatree(str(folder.store), engine="zarr", consolidated=False) as stored:
-        tree = stored.map_over_datasets(lambda data: _so_far(data, known)).load()
+        tree = stored.map_over_datasets(lambda data: so_far(data, known)).load()
     cases = [run["case"] for run in manifest["runs"]]
     seeds = [run["seed"] for run in manifest["runs"]]
     groups = {
@@ -65,19 +67,14 @@ def open_run(path: str | Path) -> xr.DataTree:
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attrs), **groups})
 
 
-def _so_far(data: xr.Dataset, known: dict[str, int]) -> xr.Dataset:
-    """Cut arrays that still grow, as those of a watched model do, to what is there."""
-    growing = [dim for dim, size in data.sizes.items() if size == ENDLESS]
-    return data.isel({dim: slice(known.get(str(dim), 0)) for dim in growing})
-
-
 def run_status(manifest: dict[str, Any], states: list[dict[str, Any]]) -> str:
     """Say in a sentence how far the runs of a folder are."""
     total = len(manifest["runs"])
     outcomes = [state.get("outcome", "not begun") for state in states]
     done = sum(outcome in ("finished", "stopped") for outcome in outcomes)
     if done == total:
-        return f"finished: all {total} runs are complete"
+        runs = f"all {total} runs are" if total > 1 else "the run is"
+        return f"finished: {runs} complete"
     if str(manifest.get("study", "")).startswith("attnscope.watching."):
         return _watched_status(states[0])
     parts = [f"{done} of {total} runs are complete"]

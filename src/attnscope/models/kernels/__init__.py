@@ -1,7 +1,7 @@
 """Attention kernels: how much a query weighs a key. One small file a kernel.
 
-    >>> S = kernel("gaussian").weights(q, k)          # (..., n, n)
-    >>> out = kernel("gaussian")(q, k, v)             # S v, with little memory
+    S = kernel("gaussian").weights(q, k)          # (..., n, n)
+    out = kernel("gaussian")(q, k, v)             # S v, with little memory
 
 ``weights`` is made of plain PyTorch operations: it can be differentiated as often as one likes,
 and ``torch.func`` may go through it. A call takes a faster path that keeps at most one n × n matrix

@@ -49,7 +49,7 @@ LARGEST = 4096
 def smallest_singular_value(features: Numbers) -> float:
     """Return σ_Nn(B), the last of as many singular values as B has rows; 0 if it has fewer columns.
 
-    >>> smallest_singular_value([[3.0, 0.0, 0.0], [0.0, 2.0, 0.0]])
+    >>> round(smallest_singular_value([[3.0, 0.0, 0.0], [0.0, 2.0, 0.0]]), 6)
     2.0
     """
     features = float64(features)
@@ -196,7 +196,7 @@ def certify(
 ) -> Certificate:
     """Compute the certificate of a layer at its present weights, with W^O held fixed.
 
-        >>> print(certify(nn.MultiheadAttention(64, 4), x).verdict)
+        print(certify(nn.MultiheadAttention(64, 4), x).verdict)
 
     Args:
         layer: :class:`KernelAttention`, ``nn.MultiheadAttention``, or the state that
