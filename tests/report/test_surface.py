@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,12 @@ def test_matplotlib_draws_cells_path_and_colour_bar_before_the_panels(tmp_path: 
     assert any("loss (nats); line: path" in a.get_ylabel() for a in axes)
     first = [path.read_bytes() for path in static.save(figure, tmp_path)]
     assert [path.read_bytes() for path in static.save(figure, tmp_path)] == first
-    assert "matplotlib.pyplot" not in sys.modules
+
+
+def test_surfaces_leave_pyplot_alone() -> None:
+    code = "import sys, attnscope.report.static_surface; print('matplotlib.pyplot' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_the_page_holds_data_words_and_buttons_and_no_foreign_markup(tmp_path: Path) -> None:
