@@ -80,9 +80,7 @@ def test_wrong_input_is_a_sentence() -> None:
 def test_model_1_beats_the_diagonal_on_gold_alignments(real_data: Path) -> None:
     folder = real_data / "word_alignment" / "crossalign"
     if not folder.is_dir():
-        pytest.skip(
-            f"gold alignments are not in '{folder}': put the published test.de-en and deen.talp there"
-        )
+        pytest.skip(f"gold alignments are not in '{folder}': put the published files there")
     gold = read_alignments(folder / "test.de-en", folder / "deen.talp")
     x, _ = number_words([[word.lower() for word in row] for row in gold.source])
     y, _ = number_words([[word.lower() for word in row] for row in gold.target])
