@@ -52,10 +52,10 @@ def test_a_certain_word_without_attention_says_nothing() -> None:
 
 def test_bad_input_is_quoted() -> None:
     with pytest.raises(AttnscopeError, match=r"\(2,\) and beta of shape \(3,\)"):
-        correct_probability([0.5, 0.5], [0.1, 0.2, 0.3])
+        attention_pull([0.5, 0.5], [0.1, 0.2, 0.3])
     with pytest.raises(AttnscopeError, match="sum to 1"):
-        correct_probability([0.5, 0.6], [0.1, 0.2])
+        attention_pull([0.5, 0.6], [0.1, 0.2])
     with pytest.raises(AttnscopeError, match=r"0\.1 to 1\.2"):
-        correct_probability([0.5, 0.5], [0.1, 1.2])
+        attention_pull([0.5, 0.5], [0.1, 1.2])
     with pytest.raises(AttnscopeError, match="strictly"):
         attention_pull([0.5, 0.5], [0.1, 1.0])

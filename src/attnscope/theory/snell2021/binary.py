@@ -14,23 +14,10 @@ import numpy as np
 from scipy.special import expit, logit
 
 from attnscope.errors import AttnscopeError
+from attnscope.probes.lexical import correct_probability
 from attnscope.theory.arrays import Numbers, float64
 
-
-def correct_probability(alpha: Numbers, beta: Numbers) -> np.ndarray:
-    """Return p_correct of eq 12; β of exactly 0 or 1 decides where it has attention.
-
-    Args:
-        alpha: attention, shape ``(..., position)``, sums to 1.
-        beta: lexical probe, probability of the right class, same shape.
-
-    >>> round(float(correct_probability([0.5, 0.5], [0.9, 0.1])), 6)
-    0.5
-    """
-    alpha, beta = _checked(alpha, beta)
-    # Where there is no attention an infinite log-odds must not make 0 · ∞.
-    terms = np.where(alpha > 0, alpha * logit(np.where(alpha > 0, beta, 0.5)), 0.0)
-    return np.asarray(expit(terms.sum(axis=-1)))
+__all__ = ["attention_pull", "correct_probability"]
 
 
 def attention_pull(alpha: Numbers, beta: Numbers) -> np.ndarray:
