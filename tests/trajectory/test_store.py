@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from attnscope.engines import Linear, Memory, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.trajectory import ZarrSink, create_store, load_checkpoint, open_run
 from attnscope.trajectory.folder import RunFolder
-from attnscope.trajectory.store import CHUNK
+from attnscope.trajectory.store import CHUNK, SHARE
 
 BOUNDARIES = (2, CHUNK - 1, CHUNK, CHUNK + 1, 300)
 
@@ -126,9 +126,35 @@ def test_a_checkpoint_now_and_then_never_runs_ahead_of_the_readings(
 
     ticks = iter(range(10**6))
     monkeypatch.setattr("attnscope.trajectory.store.clock.monotonic", lambda: float(next(ticks)))
+    monkeypatch.setattr("attnscope.trajectory.store.SHARE", 5)
     descend(Checking(folder, 0, every=20.0), points)
     assert len(kept) > 10
     assert kept == sorted(set(kept))
+
+
+def test_checkpoints_that_take_long_are_kept_less_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_folder(tmp_path / "run", 300)
+    now = [0.0]
+
+    class Slow(ZarrSink):
+        kept_times: ClassVar[list[float]] = []
+
+        def step(self, *arguments: Any) -> bool:
+            now[0] += 1.0
+            return super().step(*arguments)
+
+        def _keep(self, checkpoint: Any) -> None:
+            super()._keep(checkpoint)
+            self.kept_times.append(now[0])
+            now[0] += 2.0
+
+    monkeypatch.setattr("attnscope.trajectory.store.clock.monotonic", lambda: now[0])
+    descend(Slow(folder, 0, every=3.0), 300)
+    first, *others = Slow.kept_times
+    assert first == 4.0
+    assert np.diff(others).min() >= 2.0 * SHARE
 
 
 def test_progress_is_told_where_the_run_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

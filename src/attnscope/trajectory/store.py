@@ -24,6 +24,9 @@ CHUNK = 128
 """Record points in a chunk. Writing whole chunks costs microseconds a point; one point at a time
 costs a millisecond."""
 
+SHARE = 50
+"""Seconds of training for one of keeping checkpoints, at least."""
+
 
 def create_store(
     folder: RunFolder,
@@ -83,6 +86,7 @@ class _Buffer:
     chunk: list[np.ndarray]
     start: int = 0
     filled: int = 0
+    dirty: bool = False
 
 
 class ZarrSink:
@@ -91,7 +95,7 @@ class ZarrSink:
     Args:
         folder: the run's folder, its store already created.
         run: which index along the dimension ``run``.
-        every: seconds between two checkpoints.
+        every: seconds between two checkpoints; more where keeping one takes long.
         progress: is told the time reached, at most ten times a second.
         interrupted: is asked before each step whether to stop.
     """
@@ -138,6 +142,7 @@ class ZarrSink:
         for chunk, value in zip(buffer.chunk, values, strict=True):
             chunk[point - buffer.start] = value.detach().numpy()
         buffer.filled = point - buffer.start + 1
+        buffer.dirty = True
         self.counts[record] = point + 1
         if buffer.filled == length:
             self._write(buffer)
@@ -156,6 +161,7 @@ class ZarrSink:
         if now - self.kept > self.every:
             self._keep(checkpoint)
             self.kept = clock.monotonic()
+            self.every = max(self.every, SHARE * (self.kept - now))
         return not self.interrupted()
 
     def close(self, checkpoint: Callable[[], Checkpoint] | None) -> None:
@@ -189,7 +195,7 @@ class ZarrSink:
 
     def _flush(self) -> None:
         for buffer in self.buffers:
-            if buffer.filled:
+            if buffer.filled and buffer.dirty:
                 self._write(buffer)
 
     def _write(self, buffer: _Buffer) -> None:
@@ -197,6 +203,7 @@ class ZarrSink:
             for array, chunk in zip(buffer.arrays, buffer.chunk, strict=True):
                 stop = min(buffer.start + len(chunk), array.shape[1])
                 array[self.run, buffer.start : stop] = chunk[: stop - buffer.start]
+        buffer.dirty = False
 
     def _tell_state(self, outcome: str, **more: Any) -> dict[str, Any]:
         recorded = {r.dim: n for r, n in zip(self.records, self.counts, strict=True)}
