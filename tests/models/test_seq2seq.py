@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from attnscope.engines import Descent
 from attnscope.errors import AttnscopeError
-from attnscope.models.seq2seq import SLICE, Seq2Seq, Seq2SeqObjective, States, cross_entropy
+from attnscope.models.seq2seq import Seq2Seq, Seq2SeqObjective, States, cross_entropy
+from attnscope.models.seq2seq_probe import SLICE
 from attnscope.tasks.copying import Copying
 from attnscope.tasks.sequence_pairs import END, PAD, START, SequencePairs
 
@@ -153,7 +154,7 @@ def test_the_probe_is_the_probability_under_attention_to_one_position(
 
 def test_slices_of_the_probe_fit_together() -> None:
     # Two decoder steps a slice, and one left over.
-    length = SLICE // (2 * 4)
+    length = SLICE // (2 * WORDS)
     model, pairs = built(), drawn(rows=1, length=length, steps=3)
     h, s = torch.randn(1, length, 4), torch.randn(1, 3, 4)
     found = model.lexical_probe(States(h, s, None), pairs.target)

@@ -13,11 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from attnscope.models.lstm_packed import State, lstm_packed
 from attnscope.models.lstm_words import lstm_words
 from attnscope.models.sequences import row_lengths
-
-State = tuple[Tensor, ...]
-"""Last states, each ``(layer × direction, row, hidden)``: (h, c) of an LSTM, (h,) of a GRU."""
 
 
 class LSTM(nn.LSTM):
@@ -145,13 +143,20 @@ class GRU(nn.GRU):
 def run_padded(
     cell: nn.LSTM | nn.GRU, x: Tensor, mask: Tensor | None, start: State | None
 ) -> tuple[Tensor, State]:
-    """Run a recurrent network of PyTorch over rows of different lengths, packed by the mask."""
+    """Run a recurrent network of PyTorch over rows of different lengths, packed by the mask.
+
+    Where rows do differ an LSTM on a processor can be differentiated once.
+    """
     lengths = row_lengths(x.shape[:2], mask)
     before = start if start is None or isinstance(cell, nn.LSTM) else start[0]
     if lengths is None:
         out, last = cell(x, before)
     else:
         packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        packed, last = cell(packed, before)
+        if isinstance(cell, nn.LSTM) and x.is_cpu:
+            data, last = lstm_packed(cell, packed, start)
+            packed = packed._replace(data=data)
+        else:
+            packed, last = cell(packed, before)
         out, _ = pad_packed_sequence(packed, batch_first=True, total_length=x.shape[1])
     return out, tuple(last) if isinstance(cell, nn.LSTM) else (last,)

@@ -29,11 +29,9 @@ from attnscope.models.seq2seq_options import (
     check_sizes,
     check_words,
 )
+from attnscope.models.seq2seq_probe import OnePosition
 from attnscope.models.sequences import check_ids, evaluating, row_lengths
 from attnscope.tasks.sequence_pairs import END, PAD, START, SequencePairs
-
-SLICE = 2**20
-"""Numbers of the hidden layer that the lexical probe holds at a time: a few megabytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,9 +154,15 @@ class Seq2Seq(nn.Module):
         for p in (self.head_W, self.head_b):
             p.requires_grad_(attention == "learned")
 
-    def states(self, pairs: SequencePairs) -> States:
-        """Run both networks; the decoder reads START, y_1, ..., y_{T-1} (teacher forcing)."""
-        encoder, last, mask = self._encode(pairs.source, pairs.source_mask)
+    def states(self, pairs: SequencePairs, vectors: Tensor | None = None) -> States:
+        """Run both networks; the decoder reads START, y_1, ..., y_{T-1} (teacher forcing).
+
+        Args:
+            pairs: the batch.
+            vectors: what the encoder reads in place of the embeddings of the source words, shape
+                ``(row, L, embedding)``.
+        """
+        encoder, last, mask = self._encode(pairs.source, pairs.source_mask, vectors)
         target = pairs.target
         check_ids("target", target, self.target_vocabulary)
         if len(target) != len(encoder):
@@ -196,22 +200,30 @@ class Seq2Seq(nn.Module):
 
     def logits(self, states: States, weights: Tensor) -> Tensor:
         """Return what the softmax of N is of, shape ``(row, T, word)``."""
-        context = self.context(states, weights)
-        if self.output_kind == "added":
-            out = self.readout(context + states.decoder)
-        else:
-            out = torch.cat([context, states.decoder], dim=2)
-            if self.mixing is not None:
-                out = self._activate(self.mixing(out))
-            out = self.readout(out)
-        return out
+        return self.output(self.context(states, weights), states.decoder)
+
+    def token_logits(self, pairs: SequencePairs) -> tuple[Tensor, Tensor]:
+        """Return what the softmax is of, and the right words, of the tokens that are not padding.
+
+        Shapes are ``(token, word)`` and ``(token,)``; tokens lie row after row.
+        """
+        states = self.states(pairs)
+        context, decoder = self.context(states, self.attention_weights(states)), states.decoder
+        mask = pairs.target_mask
+        if mask is None:
+            return self.output(context, decoder).flatten(0, 1), pairs.target.flatten()
+        # Padding is dropped before the output network, which is most of the work.
+        return self.output(context[mask], decoder[mask]), pairs.target[mask]
 
     def log_probabilities(self, pairs: SequencePairs) -> Tensor:
         """Return log p_t under teacher forcing, shape ``(row, T, word)``."""
         states = self.states(pairs)
         return torch.log_softmax(self.logits(states, self.attention_weights(states)), dim=2)
 
-    def lexical_probe(self, states: States, target: Tensor) -> Tensor:
+    @torch.no_grad()
+    def lexical_probe(
+        self, states: States, target: Tensor, target_mask: Tensor | None = None
+    ) -> Tensor:
         """Return log β_{t,l}, the log probability of y_t if every head looked at l alone (eq 4).
 
         Heads that are summed then make the context K h_l; one head, or the mean of several, makes
@@ -220,28 +232,31 @@ class Seq2Seq(nn.Module):
         Args:
             states: of the batch.
             target: the right words, shape ``(row, T)``.
+            target_mask: where there is one; everywhere unless given.
 
         Returns:
-            Shape ``(row, T, L)``; -inf where the source is padded.
+            Shape ``(row, T, L)``; -inf where source or target are padded.
         """
         by_source, by_target = self._split(self._at_one(states.encoder), states.decoder)
-        length = by_source.shape[1]
-        step = max(1, SLICE // (length * by_source.shape[2]))
-        out = torch.stack(
-            [
-                torch.cat(
-                    [
-                        self._one_source(by_source[row], part, words)
-                        for part, words in zip(
-                            by_target[row].split(step), target[row].split(step), strict=True
-                        )
-                    ]
-                )
-                for row in range(len(target))
-            ]
+        rows, length, width = by_source.shape
+        mixed = self.mixing is not None
+        probe = OnePosition(
+            self.readout if mixed else None,
+            self._activate,
+            self.target_vocabulary,
+            length,
+            width,
+            by_source,
         )
-        if states.source_mask is not None:
-            out = out.masked_fill(~states.source_mask[:, None, :], -torch.inf)
+        out = by_source.new_full((rows, target.shape[1], length), -torch.inf)
+        lengths, steps = (
+            [size] * rows if mask is None else mask.sum(dim=1).tolist()
+            for mask, size in ((states.source_mask, length), (target_mask, target.shape[1]))
+        )
+        for row, (here, times) in enumerate(zip(lengths, steps, strict=True)):
+            out[row, :times, :here] = probe.row(
+                by_source[row, :here], by_target[row, :times], target[row, :times]
+            )
         return out
 
     @torch.no_grad()
@@ -251,13 +266,12 @@ class Seq2Seq(nn.Module):
             states = self.states(pairs)
             weights = self.attention_weights(states)
             log_p = torch.log_softmax(self.logits(states, weights), dim=2)
-            log_beta = self.lexical_probe(states, pairs.target)
+            log_beta = self.lexical_probe(states, pairs.target, pairs.target_mask)
         right = log_p.gather(2, pairs.target[:, :, None])[:, :, 0]
         predicted = log_p.argmax(dim=2)
         if pairs.target_mask is not None:
             absent = ~pairs.target_mask
             weights = weights.masked_fill(absent[:, None, :, None], 0.0)
-            log_beta = log_beta.masked_fill(absent[:, :, None], -torch.inf)
             right, predicted = right.masked_fill(absent, 0.0), predicted.masked_fill(absent, PAD)
         return Look(weights, log_beta, right, predicted)
 
@@ -297,15 +311,29 @@ class Seq2Seq(nn.Module):
     def _target_table(self) -> Tensor:
         return (self.embedding if self.target_embedding is None else self.target_embedding).weight
 
-    def _encode(self, source: Tensor, mask: Tensor | None) -> tuple[Tensor, State, Tensor | None]:
+    def _encode(
+        self, source: Tensor, mask: Tensor | None, vectors: Tensor | None = None
+    ) -> tuple[Tensor, State, Tensor | None]:
         """Return the encoder's states, the state the decoder starts from, and the mask if any."""
         check_ids("source", source, self.source_vocabulary)
         padded = row_lengths(source.shape, mask) is not None
         mask = mask if padded else None
-        encoder, last = self.encoder.over_words(self.embedding.weight, source, mask)
+        if vectors is None:
+            encoder, last = self.encoder.over_words(self.embedding.weight, source, mask)
+        else:
+            encoder, last = self.encoder.over_vectors(vectors, mask)
         if self.encoder.bidirectional:
             last = tuple(part.unflatten(0, (-1, 2)).mean(dim=1) for part in last)
         return encoder, last, mask
+
+    def output(self, context: Tensor, decoder: Tensor) -> Tensor:
+        """Return what the softmax of N is of, for contexts and states ``(..., length)``."""
+        if self.output_kind == "added":
+            return self.readout(context + decoder)
+        out = torch.cat([context, decoder], dim=-1)
+        if self.mixing is not None:
+            out = self._activate(self.mixing(out))
+        return self.readout(out)
 
     def _project(self, context: Tensor) -> Tensor:
         return context if self.projection is None else self.projection(context)
@@ -329,22 +357,10 @@ class Seq2Seq(nn.Module):
         by_context, by_decoder = first.weight.split([context.shape[2], decoder.shape[2]], dim=1)
         return F.linear(context, by_context), F.linear(decoder, by_decoder, first.bias)
 
-    def _one_source(self, by_source: Tensor, by_target: Tensor, words: Tensor) -> Tensor:
-        """Return log β of one row, shape ``(t, L)``, from the two terms of :meth:`_split`."""
-        out = by_source + by_target[:, None, :]
-        if self.mixing is not None:
-            out = self.readout(self._activate(out))
-        right = out.gather(2, words[:, None, None].expand(-1, out.shape[1], 1))[:, :, 0]
-        return right - out.logsumexp(dim=2)
-
 
 def cross_entropy(model: Seq2Seq, pairs: SequencePairs) -> Tensor:
     """Return the mean of -log p over the target tokens that are not padding (eq 3, per token)."""
-    states = model.states(pairs)
-    logits = model.logits(states, model.attention_weights(states))
-    if pairs.target_mask is None:
-        return F.cross_entropy(logits.flatten(0, 1), pairs.target.flatten())
-    return F.cross_entropy(logits[pairs.target_mask], pairs.target[pairs.target_mask])
+    return F.cross_entropy(*model.token_logits(pairs))
 
 
 class Batches(Protocol):

@@ -61,12 +61,21 @@ class WordProxy(nn.Module):
         """Return W e, shape ``(source word, target word)``."""
         return self.embedding @ self.W.T
 
+    def logits(self, source: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return what the softmax of eq 5 is of, the same at every t; shape ``(row, word)``."""
+        check_ids("source", source, len(self.embedding))
+        share = torch.ones(source.shape, dtype=self.W.dtype) if mask is None else mask.to(self.W)
+        share = share / share.sum(dim=1, keepdim=True)
+        return (share[:, None, :] @ self.embedding[source])[:, 0] @ self.W.T
+
     def log_beta(self, pairs: SequencePairs) -> Tensor:
         """Return log β_{t,l} (eq 6), shape ``(row, T, L)``; -inf where there is no word."""
         check_ids("source", pairs.source, len(self.embedding))
         check_ids("target", pairs.target, len(self.W))
-        table = torch.log_softmax(self.logits_by_word(), dim=1)
-        out = table[pairs.source[:, None, :], pairs.target[:, :, None]]
+        # Of the words that are there alone: all words by all words are many.
+        words, place = torch.unique(pairs.source, return_inverse=True)
+        table = torch.log_softmax(self.embedding[words] @ self.W.T, dim=1)
+        out = table[place[:, None, :], pairs.target[:, :, None]]
         if pairs.source_mask is not None:
             out = out.masked_fill(~pairs.source_mask[:, None, :], -torch.inf)
         if pairs.target_mask is not None:

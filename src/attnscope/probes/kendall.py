@@ -39,17 +39,28 @@ def kendall_tau(u: ArrayLike, v: ArrayLike, mask: ArrayLike | None = None) -> ND
         other.reshape(rows, length),
         kept.reshape(rows, length),
     )
-    step = max(1, _AT_ONCE // max(1, length**2))
+    # Rows of about one length together, each group cut to its longest.
+    ends = np.where(kept.any(axis=1), length - kept[:, ::-1].argmax(axis=1), 0)
+    order = np.argsort(ends, kind="stable")
     tau = np.full(rows, np.nan)
-    for start in range(0, rows, step):
-        here = slice(start, start + step)
-        both = kept[here, :, None] & kept[here, None, :]
-        first, second = _order(one[here]) * both, _order(other[here]) * both
+    start = 0
+    while start < rows:
+        step = max(1, _AT_ONCE // max(1, int(ends[order[start]]) ** 2))
+        here = order[start : start + step]
+        width = int(ends[here[-1]])
+        # Longer rows at the end of the group may be too many for that.
+        here = here[: max(1, _AT_ONCE // max(1, width**2))]
+        width = int(ends[here[-1]])
+        start += len(here)
+        some = kept[here, :width]
+        both = some[:, :, None] & some[:, None, :]
+        first = _order(one[here, :width]) * both
+        second = _order(other[here, :width]) * both
         concordant = np.einsum("rij,rij->r", first, second, dtype=np.int64)
         # Each product of two counts of pairs stays exact: both are below 2**31.
         untied = np.count_nonzero(first, axis=(1, 2)) * np.count_nonzero(second, axis=(1, 2))
         defined = untied > 0
-        tau[here][defined] = concordant[defined] / np.sqrt(untied[defined])
+        tau[here[defined]] = concordant[defined] / np.sqrt(untied[defined])
     return tau.reshape(shape)
 
 
