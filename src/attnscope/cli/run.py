@@ -53,7 +53,7 @@ def run(words: list[str]) -> int:
     from rich.console import Console
 
     from attnscope.cli.progress import progress
-    from attnscope.report.terminal import claims_table
+    from attnscope.report.terminal import claims_table, plain_table
     from attnscope.studies.reporting import keep_findings, write_report
     from attnscope.studies.runner import run as run_study
 
@@ -68,6 +68,8 @@ def run(words: list[str]) -> int:
         )
     console = Console()
     found = keep_findings(tree)
+    for table in study.printed(tree):
+        console.print(plain_table(table))
     console.print(claims_table(found))
     if departures := study.departures():
         text = f"not the paper's setting: {departures}. The verdicts speak of this one."

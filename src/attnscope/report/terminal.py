@@ -14,6 +14,8 @@ from attnscope.report.wording import SYMBOLS, control_outcome, number, span, sum
 
 if TYPE_CHECKING:
     from attnscope.claims import Finding
+    from attnscope.report.page import Cell
+    from attnscope.report.page import Table as Rows
     from attnscope.watching.diagnosis.base import Diagnosis
 
 COLORS = {"holds": "green", "fails": "red", "undecided": "yellow"}
@@ -29,6 +31,22 @@ def claims_table(findings: Sequence[Finding]) -> RenderableType:
         table.add_row(Text(word, style=f"bold {COLORS[finding.verdict]}"), _told(finding))
     count = Text(summary(findings) + ".", style="bold")
     return Group(table, Text(), count) if findings else count
+
+
+def plain_table(table: Rows) -> RenderableType:
+    """Return a table of a report with its heading, a blank line after it."""
+    drawn = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for heading in table.columns:
+        drawn.add_column(_printable(heading), overflow="fold")
+    for row in table.rows:
+        drawn.add_row(*(Text(_cell(cell)) for cell in row))
+    return Group(Text(_printable(table.title), style="bold"), drawn, Text())
+
+
+def _cell(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    return number(cell) if isinstance(cell, float) else _printable(str(cell))
 
 
 def diagnosis_list(diagnoses: Sequence[Diagnosis], note: str = "") -> RenderableType:

@@ -194,6 +194,10 @@ class Study:
         """Tabulate the trajectory."""
         return []
 
+    def printed(self, tree: xr.DataTree) -> list[Table]:
+        """Return the tables that the command line prints beside the claims."""
+        return []
+
     def title(self) -> str:
         """Return the heading of the report."""
         return self.name()

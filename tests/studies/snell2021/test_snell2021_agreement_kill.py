@@ -1,0 +1,90 @@
+"""A study on real text, killed again and again: the table does not change by a bit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import attnscope
+from attnscope.studies.runner import command_line
+from attnscope.studies.snell2021._agreement_table import agreement_table
+from attnscope.studies.snell2021.agreement import Agreement
+from attnscope.trajectory import RunFolder, open_run
+
+pytestmark = pytest.mark.xdist_group("kill")
+
+OFTEN = """
+from attnscope.trajectory import ZarrSink
+ZarrSink.__init__.__kwdefaults__["every"] = 0.2
+"""
+"""Checkpoints come often, so that processes are killed between them as well as after them."""
+PATIENCE = 120
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Agreement:
+    dice = np.random.default_rng(0)
+    lines = ["label,text"]
+    for number in range(120):
+        words = dice.choice(["a", "film", "it"], size=dice.integers(2, 9))
+        telling = ["dull", "fine"][number % 2]
+        lines.append(f"{number % 2},{telling} {' '.join(words)}")
+    file = tmp_path_factory.mktemp("texts") / "mine.csv"
+    file.write_text("\n".join(lines) + "\n")
+    return Agreement(
+        data=str(file), epochs=260, seeds=1, hidden=8, embedding=8, proxy_epochs=40, glove="none"
+    )
+
+
+def start(study: Agreement, out: Path) -> subprocess.Popen[bytes]:
+    (out.parent / "sitecustomize.py").write_text(OFTEN)
+    words = command_line(study).split()[1:]
+    words += ["--workers", "1", "--no-report", "--out", str(out), "--resume"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "attnscope.cli", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(out.parent), "OMP_NUM_THREADS": "1"},
+    )
+
+
+def progress(out: Path, runs: int) -> float:
+    """Return how many record points are on disk."""
+    folder = RunFolder(out)
+    return sum(folder.state(run).get("recorded", {}).get("step", 0) for run in range(runs))
+
+
+def test_a_table_after_kills_is_that_of_an_undisturbed_run(study: Agreement, tmp_path: Path):
+    whole = attnscope.run(study, tmp_path / "whole", workers=1)
+    out, runs = tmp_path / "killed" / "run", len(study.runs())
+    out.parent.mkdir()
+    kills = 0
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        assert time.monotonic() < deadline
+        process = start(study, out)
+        before = progress(out, runs) if out.exists() else 0
+        # Every life is long enough for some record points, and three of them end by SIGKILL.
+        while kills < 3 and process.poll() is None:
+            if out.exists() and progress(out, runs) > before + 4:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+                break
+            time.sleep(0.02)
+        _, said = process.communicate(timeout=PATIENCE)
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL, said.decode()
+    assert kills == 3
+    again = open_run(out)
+    for name, array in whole["observables"].data_vars.items():
+        other = again["observables"][name]
+        assert np.array_equal(array.to_numpy(), other.to_numpy(), equal_nan=True), name
+    assert agreement_table(again) == agreement_table(whole)

@@ -1,0 +1,230 @@
+"""Tables, claims and figures of the agreement study, on a made-up trajectory of either kind."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from _agreement_tree import STEPS, make
+
+from attnscope.claims import Finding, examine
+from attnscope.probes.agreement import mean_defined
+from attnscope.probes.kendall import kendall_tau
+from attnscope.report.figure import Dots, Histogram, Line
+from attnscope.report.page import Table
+from attnscope.studies.snell2021 import (
+    _agreement_claims,
+    _agreement_figures,
+    _agreement_tables,
+)
+from attnscope.studies.snell2021._agreement_evidence import Evidence, evidence
+from attnscope.studies.snell2021._agreement_paper import ALPHA_UF, DELTA_UF, FOUR, UF_PX
+from attnscope.studies.snell2021._agreement_table import Entry, agreement_table
+from attnscope.studies.snell2021._agreement_tables import starred
+
+pytestmark = pytest.mark.xdist_group("snell2021 agreement report")  # trees are made once
+
+KINDS = {"labelled": "sst2", "parallel": "multi30k"}
+
+
+def spec(data: str, convention: str = "paper") -> Any:
+    return SimpleNamespace(data=data, sentence=3, convention=convention)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def seen(request: pytest.FixtureRequest) -> tuple[Any, xr.DataTree]:
+    return spec(KINDS[request.param]), make(request.param).tree
+
+
+@pytest.fixture(scope="module")
+def tables(seen: tuple[Any, xr.DataTree]) -> dict[str, Table]:
+    return {table.name: table for table in _agreement_tables.tables(*seen)}
+
+
+@pytest.fixture(scope="module")
+def found(seen: tuple[Any, xr.DataTree]) -> dict[str, Finding]:
+    study, tree = seen
+    return {claim.key: examine(claim, tree) for claim in _agreement_claims.claims(study)}
+
+
+def test_evidence_is_kept_for_the_same_tree_only(seen: tuple[Any, xr.DataTree]) -> None:
+    tree = seen[1]
+    first = evidence(tree)
+    assert evidence(tree) is first
+    assert evidence(tree.copy()) is not first
+
+
+def test_tau_in_parts_is_tau(seen: tuple[Any, xr.DataTree]) -> None:
+    looked = Evidence(seen[1])
+    u, v = looked.runs.alpha, looked.beta_uf
+    whole = mean_defined(kendall_tau(u, v, looked.runs.cells.mask)).value
+    assert looked.tau(u, v) == pytest.approx(100 * whole, rel=1e-12)
+
+
+def test_the_row_stands_over_the_papers(
+    seen: tuple[Any, xr.DataTree], tables: dict[str, Table]
+) -> None:
+    study, tree = seen
+    table = tables["table-5"]
+    assert table.title.endswith("here: 1,000 steps, 4 normal runs")
+    ours, paper = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
+    for name, entry in agreement_table(tree).items():
+        if name in FOUR:
+            head = _agreement_tables.NAMES[name]
+            assert ours[f"A{head}"] == round(entry.value, 2)
+            assert ours[f"ξ{head}"] == starred(entry)
+    expected = {"sst2": (19.85, "83.53*", 83.53), "multi30k": (31.02, "43.45", 66.29)}
+    known = (paper["A(α, β^uf)"], paper["ξ(β^uf, β^px)"], paper["ξ*"])
+    assert known == expected[study.data]
+    ends = tree["observables/accuracy_dev"].to_numpy()[1:4, -1]
+    assert ours["ξ*"] == pytest.approx(100 * ends.mean(), abs=0.005)
+
+
+def test_there_is_a_table_for_each_that_applies(
+    seen: tuple[Any, xr.DataTree], tables: dict[str, Table]
+) -> None:
+    kind = seen[1]["data"].attrs["kind"]
+    numbers = {"labelled": (5, 3, 7, 10), "parallel": (5, 3, 7, 6, 4, 8, 10)}[kind]
+    assert [name for name in tables if name.startswith("table-")] == [f"table-{n}" for n in numbers]
+    assert len(tables["table-10"].rows) == (2 if kind == "labelled" else 1)
+    # The paper's Table 3 has no A(α, β).
+    assert tables["table-3"].rows[1][4] is None
+
+
+def test_bleu_of_training_data_is_not_made_up() -> None:
+    tree = make("parallel").tree
+    (table,) = (t for t in _agreement_tables.tables(spec("multi30k"), tree) if t.name == "table-8")
+    ours, paper = table.rows
+    assert ours[6:] == (None,) * 5
+    assert paper[-1] == 52.28
+
+
+def test_a_set_that_the_paper_has_not_has_one_row() -> None:
+    made = _agreement_tables.tables(spec("own.csv"), make("labelled").tree)
+    assert [len(table.rows) for table in made if table.name.startswith("table-")] == [1] * 4
+
+
+def test_an_asterisk_is_for_what_is_never_reached() -> None:
+    assert starred(Entry(40.0, 8.0, 100, 83.5, True, 10)) == "83.50"
+    assert starred(Entry(40.0, 8.0, 100, 84.0, False, 10)) == "84.00*"
+
+
+def test_symbols_name_run_and_step(seen: tuple[Any, xr.DataTree], tables: dict[str, Table]) -> None:
+    step = agreement_table(seen[1])[ALPHA_UF].step
+    rows = {str(row[0]): row for row in tables["symbols"].rows}
+    first, second = rows["A(α, β^uf)"][1:3]
+    assert first == "α: run A (seed 20) at step 750, where its validation accuracy is best"
+    assert second == f"β^uf: uniform (seed 12) at step {step}, where the agreement is largest"
+    assert str(rows["A(β^uf, β^px)"][1]).startswith("β^uf: uniform")
+    assert str(rows["A(β^uf, β^px)"][2]).startswith("β^px: proxy (seed 10)")
+    assert "run B (seed 13)" in str(rows["A(α, β)"][2])
+
+
+def test_the_released_convention_turns_arguments_and_sign() -> None:
+    tree = make("labelled").tree
+    made = {t.name: t for t in _agreement_tables.tables(spec("sst2", "released"), tree)}
+    rows = {str(row[0]): row for row in made["symbols"].rows}
+    assert str(rows["A(β^px, β^uf)"][1]).startswith("β^px")
+    assert str(rows["A(Δ, β^uf)"][1]).endswith("its sign turned")
+    assert "the released code's convention" in made["table-5"].title
+    released = agreement_table(tree, convention="released")
+    assert made["table-5"].rows[0][2:4] == (
+        round(released[UF_PX].value, 2),
+        round(released[DELTA_UF].value, 2),
+    )
+    (order, sign) = made["conventions"].rows
+    assert order[2] == made["table-5"].rows[0][2]
+    assert sign[1] > sign[2]  # type: ignore[operator]
+
+
+def test_every_claim_holds_and_every_control_fails(found: dict[str, Finding]) -> None:
+    """The story is built in, so a claim that does not see it is wrong."""
+    assert list(found) == [
+        "alpha-uf",
+        "uf-px",
+        "delta-uf",
+        "alpha-beta",
+        "frozen",
+        "lag",
+        "saliency-sign",
+        "before-training-counts",
+        "before-training-ibm",
+    ]
+    for key, finding in found.items():
+        if key != "before-training-counts":  # frequent words, which are not those with worth here
+            assert finding.verdict == "holds", (key, finding.ours)
+        assert finding.control_fails, (key, finding.control)
+
+
+def test_the_sign_of_saliency_decides(found: dict[str, Finding]) -> None:
+    sign = found["saliency-sign"]
+    assert sign.control == pytest.approx(-sign.ours, rel=1e-12)
+
+
+def test_every_normal_run_has_a_lag(
+    seen: tuple[Any, xr.DataTree], found: dict[str, Finding], tables: dict[str, Table]
+) -> None:
+    assert found["lag"].seeds == 4
+    assert found["lag"].control < 0
+    rows = tables["lag"].rows
+    assert [row[0] for row in rows[:5]] == ["run A", "run B", "run C", "run D", "frozen"]
+    assert rows[4][1] == STEPS[-1]  # frozen: knowledge does not come
+    lags = evidence(seen[1]).lags("normal")
+    assert rows[5][3] == pytest.approx(lags.mean(), abs=0.05)
+
+
+def test_claims_say_the_papers_values() -> None:
+    made = {claim.key: claim.paper for claim in _agreement_claims.claims(spec("sst2"))}
+    assert made["alpha-uf"] == "19.85 %, 8.39 at random (Table 5)"
+    assert made["frozen"] == "20 and 14 %"
+    assert made["saliency-sign"] == "15.01 % (Table 3)"
+    own = {claim.key: claim.paper for claim in _agreement_claims.claims(spec("own.csv"))}
+    assert own["alpha-uf"] == own["frozen"] == "no table of this set"
+
+
+def test_no_knowledge_no_agreement(seen: tuple[Any, xr.DataTree]) -> None:
+    """A claim fails where the uniform run has learned nothing."""
+    study, tree = seen
+    dull = tree.copy(deep=True)
+    lexical = dull["observables/lexical_dev"].to_numpy()
+    lexical[4, 1:] = lexical[4, :1]
+    verdicts = {c.key: examine(c, dull).verdict for c in _agreement_claims.claims(study)}
+    assert verdicts["alpha-uf"] == verdicts["uf-px"] == verdicts["delta-uf"] == "fails"
+    assert verdicts["alpha-beta"] == "holds"
+
+
+def test_controls_are_those_of_the_claims(
+    seen: tuple[Any, xr.DataTree], found: dict[str, Finding], tables: dict[str, Table]
+) -> None:
+    looked = Evidence(seen[1])
+    for row in tables["controls"].rows[:4]:
+        name = next(n for n in FOUR if row[0] == f"A{_agreement_tables.NAMES[n]}")
+        finding = found[name.replace("_", "-")]
+        value, base, _, untrained = (float(cell) for cell in row[1:])  # type: ignore[arg-type]
+        assert value - base == pytest.approx(finding.ours, abs=0.011)
+        assert untrained - base == pytest.approx(finding.control, abs=0.011)
+        assert looked.agree(*looked.pair(name)) == pytest.approx(value, abs=0.0051)
+
+
+def test_figures_are_drawn(seen: tuple[Any, xr.DataTree]) -> None:
+    bars, over, lag, text = _agreement_figures.figures(*seen)
+    left = [mark for mark in bars.panels[0].marks if isinstance(mark, Histogram)]
+    assert [mark.label for mark in left] == ["here", "paper", "random order"]
+    found = agreement_table(seen[1])
+    np.testing.assert_allclose(left[0].heights[::2], [found[name].value for name in FOUR])
+    assert all(np.isnan(mark.heights[1::2]).all() for mark in left)
+    assert [panel.title for panel in over.panels] == ["whole run", "early", "A(α, v(step))"]
+    labels = {mark.label for mark in over.panels[0].marks if isinstance(mark, Line)}
+    assert labels == {"accuracy", "A(α(step), β^uf)"}
+    dots = [mark for mark in lag.panels[1].marks if isinstance(mark, Dots)]
+    assert [len(mark.x) for mark in dots] == [4, 4, 4, 3]
+    assert [len(panel.marks) for panel in text.panels] == [5, 5, 5]
+
+
+def test_facts_of_the_data_are_words(tables: dict[str, Table]) -> None:
+    rows = dict(tables["data"].rows)
+    assert rows["GloVe"] == "none was found"
+    assert rows["training sentences"] == "60"
