@@ -37,11 +37,11 @@ def test_an_unknown_command(capsys: Capture) -> None:
     assert captured.out == ""
     assert captured.err == (
         "attnscope: there is no command 'lsit'. Did you mean 'list'? "
-        "Expected one of: list, run, claims, show, watch, export, data.\n"
+        f"Expected one of: {', '.join(VERBS)}.\n"
     )
 
 
-@pytest.mark.parametrize("verb", ["list", "claims", "show", "watch", "export"])
+@pytest.mark.parametrize("verb", ["list", "claims", "show", "watch", "export", "lab"])
 def test_help_of_a_command(verb: str, capsys: Capture) -> None:
     with pytest.raises(SystemExit) as left:
         main([verb, "--help"])

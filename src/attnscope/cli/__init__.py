@@ -17,7 +17,9 @@ VERBS = {
     "show": "what a run is, and what came of it",
     "watch": "a trajectory from saved weights: attnscope watch --checkpoints DIR --out RUN",
     "export": "the curves of a run as CSV, or for TensorBoard, W&B, MLflow",
+    "topics": "the topics of a corpus: attnscope topics wikitext-2-v1.zip --out FILE",
     "data": "the data sets that studies read: attnscope data get sst2",
+    "lab": "the lab in the browser: training runs that answer a slider",
 }
 
 
@@ -76,10 +78,18 @@ def _dispatch(words: list[str]) -> int:
         from attnscope.cli.data import data
 
         return data(rest)
+    if verb == "topics":
+        from attnscope.cli.topics import topics
+
+        return topics(rest, VERBS[verb])
     if verb == "watch":
         from attnscope.cli.watch import watch
 
         return watch(rest, VERBS[verb])
+    if verb == "lab":
+        from attnscope.cli.lab import lab
+
+        return lab(rest, VERBS[verb])
     if verb == "export":
         from attnscope.cli.export import export
 

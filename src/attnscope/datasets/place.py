@@ -21,7 +21,7 @@ def data_dir(given: str | Path | None = None) -> Path:
         return Path(given).expanduser()
     if named := os.environ.get(VARIABLE):
         return Path(named).expanduser()
-    return _cache() / "attnscope"
+    return cache_dir() / "attnscope"
 
 
 def locate(file: DataFile, folder: Path) -> Path | None:
@@ -63,7 +63,8 @@ def require(dataset: DataSet, folder: Path) -> dict[DataFile, Path]:
     return found
 
 
-def _cache() -> Path:
+def cache_dir() -> Path:
+    """Return the folder in which the system keeps what can be fetched again."""
     if sys.platform == "win32":
         local = os.environ.get("LOCALAPPDATA")
         return Path(local) if local else Path.home() / "AppData" / "Local"

@@ -34,6 +34,7 @@ from attnscope.studies.snell2021._agreement_classification import (
     ClassificationSide,
 )
 from attnscope.studies.snell2021._agreement_evidence import evidence
+from attnscope.studies.snell2021._agreement_gold import gold_table
 from attnscope.studies.snell2021._agreement_translation import TranslationSide
 from attnscope.studies.snell2021._snell import CITATION
 
@@ -149,6 +150,11 @@ class Agreement(Study):
             )
         if not 0 < self.rate < float("inf"):
             raise AttnscopeError(f"rate = {self.rate}: expected a finite number above 0.")
+        if self.gold and self.kind != "parallel":
+            raise AttnscopeError(
+                f"gold = '{self.gold}' with '{self.data}': expected parallel text, for there are "
+                "no words to align in classification."
+            )
         if self.sentence < 0:
             raise AttnscopeError(f"sentence = {self.sentence}: expected 0 or more.")
 
@@ -225,7 +231,8 @@ class Agreement(Study):
         loss = side.loss(case, seed)
         model = side.model(case, seed)
         torch.manual_seed(seed)
-        return Problem(model, loss, [record])
+        gold = [side.gold.record()] if isinstance(side, TranslationSide) and side.gold else []
+        return Problem(model, loss, [record, *gold])
 
     def truth(self) -> xr.Dataset:
         """Return the texts that are read, word by word."""
@@ -252,7 +259,10 @@ class Agreement(Study):
 
     def tables(self, tree: xr.DataTree) -> list[Table]:
         """Tabulate Tables 2 to 8 and 10, with the paper's values where there are some."""
-        return _agreement_tables.tables(self, tree)
+        found = _agreement_tables.tables(self, tree)
+        if self.gold and isinstance(self.side, TranslationSide) and self.side.gold:
+            found.append(gold_table(self.side.gold, tree, self.side.data.train))
+        return found
 
     def printed(self, tree: xr.DataTree) -> list[Table]:
         """Print the row of Table 2 beside the paper's."""

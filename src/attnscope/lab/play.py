@@ -1,0 +1,149 @@
+"""The page to play on, and the other end of its socket.
+
+The page is HTML with the browser's own controls, and BokehJS draws the figures of the static
+report. Panel was tried first: its template loads 3.5 MB, its first curves stood after 3.4 s against
+0.9 s here, and its sliders have no name for a screen reader, since a label cannot reach into their
+shadow trees. A range input has a name, keys, touch and both themes by itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+from attnscope.errors import AttnscopeError
+from attnscope.lab import shell
+from attnscope.lab.player import Player, Seat
+from attnscope.lab.url import Bench, parse
+from attnscope.lab.worlds import KEYS, WORLDS, Slider, World, world
+from attnscope.lab.worlds.base import LAST_DRAW
+
+SIDES = ("a", "b")
+
+
+def document(query: str) -> str:
+    """Return the whole page, at the setting that the address holds."""
+    benches, notes = parse(query)
+    config = {
+        "worlds": [_described(each) for each in WORLDS],
+        "benches": [{"world": bench.world.key, "setting": bench.setting} for bench in benches],
+        "notes": notes,
+        "last_draw": LAST_DRAW,
+    }
+    said = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    body = f"""<div class="intro"><div>
+<h1>Watch attention learn</h1>
+<p class="lead">Move a slider: a model is trained from scratch, and what theory says of it is laid
+over the curves.</p></div>
+<div class="row tools">
+<button type="button" id="compare" aria-pressed="false">Compare side by side</button>
+<button type="button" id="link">Copy link</button>
+</div></div>
+<ul class="notes card" id="notes" role="alert"{"" if notes else " hidden"}>{said}</ul>
+<div id="benches" class="benches"></div>
+<noscript><p class="card">The sliders need JavaScript. Every world runs without a page as well:
+<code>attnscope run attnscope.lab.worlds.lu2021:TopicWordsPlay</code></p></noscript>
+<script type="application/json" id="config">{_inert(config)}</script>"""
+    return shell.page(
+        "Play",
+        body,
+        "play",
+        scripts=("plots.js", "attention.js", "play.js"),
+        styles=("play.css",),
+    )
+
+
+def _inert(value: Any) -> str:
+    """Return JSON in which no tag can begin or end."""
+    text = json.dumps(value, ensure_ascii=False)
+    for letter in "<>&":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+def _described(which: World) -> dict[str, Any]:
+    controls = []
+    for control in which.controls:
+        known: dict[str, Any] = {"name": control.name, "label": control.label, "help": control.help}
+        if isinstance(control, Slider):
+            known["values"] = control.values
+        else:
+            known["options"] = control.options
+        controls.append(known)
+    return {
+        "key": which.key,
+        "title": which.title,
+        "sentence": which.sentence,
+        "controls": controls,
+        "defaults": which.defaults(),
+    }
+
+
+class Session:
+    """One open page: it asks for settings, side by side if two are compared.
+
+    Messages of the page are ``{"side": "a", "ask": 7, "world": ..., "setting": ..., "have": ...}``
+    with the figures that it has drawn already, and ``{"side": "a", "stop": true}``. Answers carry
+    the side and the number of what was asked.
+
+    Args:
+        player: does the runs.
+        send: takes an answer as text.
+    """
+
+    def __init__(self, player: Player, send: Callable[[str], None]) -> None:
+        self.player, self.send = player, send
+        self.seats: dict[str, Seat] = {side: player.seat() for side in SIDES}
+
+    def receive(self, text: str) -> None:
+        """Do what the page asks for; whatever cannot be done is said in a sentence."""
+        try:
+            wanted = json.loads(text)
+            side, ask = wanted["side"], wanted.get("ask", 0)
+            seat = self.seats[side]
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            self._say({"kind": "sorry", "sentence": "The page said something without sense."})
+            return
+        head = {"side": side, "ask": ask if isinstance(ask, int) else 0}
+        if wanted.get("stop"):
+            self.player.forget(seat)
+            self._say({**head, "kind": "stopped"})
+            return
+        try:
+            bench, notes = self._admit(wanted)
+        except AttnscopeError as error:
+            self.player.forget(seat)
+            self._say({**head, "kind": "sorry", "sentence": str(error)})
+            return
+        have = wanted.get("have")
+        job = {
+            "world": bench.world.key,
+            "setting": bench.setting,
+            "have": [str(name) for name in have] if isinstance(have, list) else [],
+        }
+        head |= {"world": bench.world.key, "setting": bench.setting, "notes": notes}
+        self.player.want(seat, job, lambda answer: self._answer(head, answer))
+
+    def _admit(self, wanted: dict[str, Any]) -> tuple[Bench, list[str]]:
+        chosen, setting = world(str(wanted.get("world", KEYS[0]))), wanted.get("setting")
+        if not isinstance(setting, dict):
+            raise AttnscopeError(f"setting = {setting!r}: expected names and values.")
+        admitted, notes = chosen.admit(setting)
+        return Bench(chosen, admitted), notes
+
+    def _answer(self, head: dict[str, Any], answer: dict[str, Any]) -> None:
+        if answer["kind"] == "scene":
+            text = json.dumps({**head, "kind": "scene"}, ensure_ascii=False)
+            self.send(f'{text[:-1]}, "scene": {answer["text"]}}}')
+        else:
+            self._say({**head, **answer})
+
+    def _say(self, values: dict[str, Any]) -> None:
+        self.send(json.dumps(values, ensure_ascii=False))
+
+    def close(self) -> None:
+        """Stop what the page waits for."""
+        for seat in self.seats.values():
+            self.player.leave(seat)

@@ -1,0 +1,187 @@
+"""What every world is: controls with limits, and a study that they are the spec of."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from attnscope.errors import AttnscopeError, nearest
+from attnscope.studies.base import Study
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from attnscope.claims import Finding
+    from attnscope.lab.worlds.scene import Attention
+
+Value = int | float | str
+Setting = dict[str, Value]
+NOW = "the moment played below"
+"""Label of the rules that move with the attention that is played."""
+LAST_DRAW = 9_999
+"""Largest seed that the page draws."""
+
+
+@dataclass(frozen=True)
+class Slider:
+    """A number of the spec, one of some values in ascending order.
+
+    Args:
+        name: the study's field.
+        label: stands beside the slider.
+        values: what can be chosen; the first and the last are the limits.
+        help: a sentence on what it does.
+    """
+
+    name: str
+    label: str
+    values: tuple[int, ...] | tuple[float, ...]
+    help: str = ""
+
+    def admit(self, value: Any) -> tuple[Value, str]:
+        """Return the nearest value that can be chosen, and a sentence if it is another one."""
+        low, high = self.values[0], self.values[-1]
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = float("nan")
+        if number != number:
+            raise AttnscopeError(
+                f"{self.name} = '{value}' is not a number: expected one from {low:g} to {high:g}."
+            )
+        best = min(self.values, key=lambda known: abs(known - number))
+        if best == number:
+            return best, ""
+        if number < low or number > high:
+            why = f"expected {low:g} to {high:g}"
+        else:
+            why = "the nearest value of the slider is taken"
+        return best, f"{self.name} = {value} became {best:g}: {why}."
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A word of the spec, one of a few.
+
+    Args:
+        name: the study's field.
+        label: stands beside it.
+        options: value and what it is called.
+        help: a sentence on what it does.
+    """
+
+    name: str
+    label: str
+    options: tuple[tuple[str, str], ...]
+    help: str = ""
+
+    def admit(self, value: Any) -> tuple[Value, str]:
+        """Return the value if it can be chosen.
+
+        Raises:
+            AttnscopeError: it cannot.
+        """
+        known = [name for name, _ in self.options]
+        if value not in known:
+            raise AttnscopeError(
+                f"{self.name} = '{value}': expected one of {', '.join(known)}."
+                f"{nearest(str(value), known)}"
+            )
+        return str(value), ""
+
+
+Control = Slider | Choice
+
+
+@dataclass(frozen=True)
+class PlayStudy(Study):
+    """A study of one draw, whose fields are what a page's controls say."""
+
+    seeds: int = 1
+    """One draw at a time."""
+    draw: int = 0
+    """Seed of the data and of the start."""
+
+    def runs(self) -> list[tuple[str, int]]:
+        """Return the cases, all with the seed that was drawn."""
+        return [(case, self.draw) for case in self.cases()]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.seeds != 1:
+            raise AttnscopeError(f"seeds = {self.seeds}: expected 1; draw says which.")
+        if self.draw < 0:
+            raise AttnscopeError(f"draw = {self.draw}: expected 0 or more.")
+
+    def attention(self, tree: xr.DataTree) -> Attention:
+        """Return attention on one sentence over time."""
+        raise NotImplementedError
+
+    def outcome(self, tree: xr.DataTree, found: Sequence[Finding]) -> str:
+        """Say in a sentence how the run ended."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class World:
+    """Something to play with.
+
+    Args:
+        key: the paper's citation key.
+        title: stands in the menu.
+        sentence: what it is about, in words for a class.
+        study_name: class of the module ``attnscope.lab.worlds.<key>`` whose fields the controls
+            set. It is imported when a run is wanted, and not to show the controls.
+        controls: in the order of the page.
+        opening: the value of every control when the page opens, the default of the study.
+    """
+
+    key: str
+    title: str
+    sentence: str
+    study_name: str
+    controls: tuple[Control, ...]
+    opening: Setting
+
+    def defaults(self) -> Setting:
+        """Return the value of every control, and the draw, when the page opens."""
+        return {**self.opening, "draw": 0}
+
+    @property
+    def study(self) -> type[PlayStudy]:
+        """The study whose fields the controls set."""
+        module = importlib.import_module(f"attnscope.lab.worlds.{self.key}")
+        found: type[PlayStudy] = getattr(module, self.study_name)
+        return found
+
+    def admit(self, wanted: dict[str, Any]) -> tuple[Setting, list[str]]:
+        """Bring a setting into the limits; what is missing or nonsense is as when the page opens.
+
+        Returns:
+            A setting that can be run as far as each control is concerned, and a sentence for
+            everything that was changed.
+        """
+        setting, said = self.defaults(), []
+        controls: dict[str, Control] = {control.name: control for control in self.controls}
+        controls["draw"] = Slider("draw", "draw", tuple(range(LAST_DRAW + 1)))
+        for name, value in wanted.items():
+            if name not in controls:
+                said.append(f"{self.title} has no control '{name}'.{nearest(name, controls)}")
+                continue
+            try:
+                setting[name], sentence = controls[name].admit(value)
+            except AttnscopeError as error:
+                said.append(f"{error} It is {setting[name]} now.")
+            else:
+                said += [sentence] if sentence else []
+        return setting, said
+
+    def spec(self, setting: Setting) -> PlayStudy:
+        """Return the study of a setting.
+
+        Raises:
+            AttnscopeError: two controls do not go together.
+        """
+        return self.study(**setting)  # type: ignore[arg-type]

@@ -1,0 +1,182 @@
+"""The controls of every world, apart from what they control: no study is imported to show them."""
+
+from __future__ import annotations
+
+from attnscope.lab.worlds.base import Choice, Slider, World
+
+LU2021 = World(
+    "lu2021",
+    "Lu's topic words",
+    "One word in each sentence names its topic. Attention has to find it: as its score grows, so "
+    "does its embedding, along a curve that is known in advance.",
+    "TopicWordsPlay",
+    (
+        Slider(
+            "m",
+            "Other words in a sentence (m)",
+            tuple(range(1, 61)),
+            "More words that say nothing make the topic word harder to find.",
+        ),
+        Slider(
+            "dictionary",
+            "Dictionary of other words",
+            (20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000),
+            "In a small dictionary the other words come back often, and are learned too.",
+        ),
+        Slider("dim", "Embedding dimension (d)", tuple(range(2, 61))),
+        Slider(
+            "variance",
+            "Initial variance of embeddings",
+            (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 3e-2, 0.1),
+            "The theory is for embeddings that start near zero.",
+        ),
+        Slider("topics", "Topics", tuple(range(2, 11))),
+        Choice(
+            "classifier",
+            "Classifier",
+            (("FC", "fixed linear"), ("TC", "trained linear"), ("TL", "trained, two layers")),
+            "The curve of norm against score should not care.",
+        ),
+    ),
+    {"m": 20, "dictionary": 5000, "dim": 15, "variance": 1e-6, "topics": 4, "classifier": "FC"},
+)
+LI2023 = World(
+    "li2023",
+    "Li's topic documents",
+    "Documents mix a few topics, and a transformer guesses hidden words. First its values learn "
+    "which words go together. Attention stays asleep until a moment that can be computed.",
+    "TopicDocumentsPlay",
+    (
+        Slider("topics", "Topics", tuple(range(3, 11))),
+        Slider("words", "Words of a topic", tuple(range(2, 11))),
+        Slider(
+            "tau",
+            "Topics in a document (τ)",
+            tuple(range(1, 7)),
+            "The more topics a document mixes, the less it says.",
+        ),
+        Slider(
+            "noise",
+            "Noise at the start of attention",
+            (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3),
+            "The smaller it is, the longer attention sleeps.",
+        ),
+        Slider(
+            "value_noise",
+            "Noise at the start of values",
+            (1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3),
+        ),
+        Slider("documents", "Documents", (20, 50, 100, 200, 400)),
+        Slider("epochs", "Training time", (250, 500, 1000, 1500, 2000, 3000, 4000)),
+    ),
+    {
+        "topics": 5,
+        "words": 5,
+        "tau": 2,
+        "noise": 1e-2,
+        "value_noise": 1e-2,
+        "documents": 100,
+        "epochs": 1500,
+    },
+)
+SCALES = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0)
+SONG2024 = World(
+    "song2024",
+    "Song's regression",
+    "Attention has to fit random labels. With enough width it always gets there, and how fast is "
+    "certain before training. With queries trained alone, softmax can get stuck.",
+    "RegressionPlay",
+    (
+        Choice("kernel", "Kernel", (("softmax", "softmax"), ("gaussian", "Gaussian"))),
+        Choice(
+            "trained",
+            "What learns",
+            (("all", "W^Q, W^K and W^V"), ("query", "W^Q alone")),
+            "W^Q alone is where the two kernels differ.",
+        ),
+        Slider("epochs", "Training time (steps)", (200, 500, 1000, 2000, 5000, 10_000)),
+        Slider("sequences", "Sequences (N)", tuple(range(1, 16))),
+        Slider("length", "Tokens in a sequence (n)", tuple(range(2, 9))),
+        Slider(
+            "width",
+            "Entries of a token (D)",
+            (4, 8, 12, 16, 24, 32),
+            "With HD ≥ Nn there is room for every label.",
+        ),
+        Slider("heads", "Heads (H)", (1, 2, 3, 4)),
+        Slider(
+            "query_scale",
+            "Scale of W^Q and W^K at the start",
+            SCALES,
+            "Large ones saturate attention.",
+        ),
+        Slider("value_scale", "Scale of W^V at the start", (0.0, *SCALES)),
+        Slider(
+            "output_scale",
+            "Scale of W^O",
+            (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6),
+            "With D = 32, W^V at 0 and a huge W^O, convergence is certified for all time.",
+        ),
+    ),
+    {
+        "kernel": "softmax",
+        "trained": "all",
+        "epochs": 2000,
+        "sequences": 6,
+        "length": 4,
+        "width": 16,
+        "heads": 2,
+        "query_scale": 1.0,
+        "value_scale": 1.0,
+        "output_scale": 1.0,
+    },
+)
+STARTS = (-0.5, -0.2, -0.1, -0.05, -0.02, 0.0, 0.02, 0.05, 0.1, 0.2, 0.5)
+SNELL2021 = World(
+    "snell2021",
+    "Snell's toy system",
+    "A translator cannot know where to look before it knows some words. Under uniform attention "
+    "words that occur together are learned first; then attention follows what is known.",
+    "WordsFirstPlay",
+    (
+        Slider("length", "Words in a sentence", tuple(range(2, 11))),
+        Slider(
+            "types",
+            "Words there are",
+            tuple(range(3, 31)),
+            "With as many words as a sentence has, all sentences are alike and counts say nothing.",
+        ),
+        Slider("pairs", "Sentences", (10, 20, 50, 100, 200, 400)),
+        Slider(
+            "noise",
+            "Noise: share of wrong translations",
+            (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+        ),
+        Slider(
+            "width",
+            "Embedding dimension (d)",
+            (10, 20, 50, 100, 200, 500, 1000, 2000, 5000),
+            "The theory from counts alone is for very wide models.",
+        ),
+        Slider("epochs", "Training time", (50, 100, 150, 300, 600)),
+        Slider("head_start", "Toy: head start of the right word (β₁ - β₀)", STARTS),
+        Slider(
+            "first_look",
+            "Toy: attention to the right word (p)",
+            STARTS,
+            "Negative is the wrong word.",
+        ),
+    ),
+    {
+        "length": 5,
+        "types": 10,
+        "pairs": 100,
+        "noise": 0.0,
+        "width": 2000,
+        "epochs": 300,
+        "head_start": 0.05,
+        "first_look": 0.0,
+    },
+)
+
+WORLDS = (LU2021, LI2023, SONG2024, SNELL2021)
