@@ -76,10 +76,17 @@ def test_a_folder_that_cannot_be_written_is_no_reason_to_stop(tmp_path: Path) ->
     assert len(trained_pieces(TEXTS, 60, folder=taken).words) > 30
 
 
-def test_the_data_folder_is_the_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATTNSCOPE_DATA", str(tmp_path))
+def test_models_are_kept_in_the_cache_and_never_in_the_data_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, cache = tmp_path / "data", tmp_path / "cache"
+    data.mkdir()
+    monkeypatch.setenv("ATTNSCOPE_DATA", str(data))
+    monkeypatch.setattr(module, "cache_dir", lambda: cache)
     trained_pieces(TEXTS, 60)
-    assert [path.suffix for path in (tmp_path / "sentencepiece").iterdir()] == [".model"]
+    kept = list((cache / "attnscope" / "sentencepiece").iterdir())
+    assert [path.suffix for path in kept] == [".model"]
+    assert not os.listdir(data)
 
 
 def test_fewer_pieces_than_letters(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 import xarray as xr
 
@@ -88,6 +89,7 @@ def run(
     folder = RunFolder(Path(out) if out is not None else RUNS / study.identity())
     if resume and folder.manifest_path.exists():
         _check_same(folder, study)
+        _check_data(folder, study)
     else:
         _prepare(folder, study, command)
     total = len(study.runs())
@@ -149,6 +151,31 @@ def _check_same(folder: RunFolder, study: Study) -> None:
             + ", ".join(f"{k} = {theirs.get(k)!r} there, {ours.get(k)!r} here" for k in other)
             + "): expected the same spec to resume it."
         )
+
+
+def _check_data(folder: RunFolder, study: Study) -> None:
+    """Refuse to go on with a run on data that have changed since, such as another vocabulary."""
+    if all(_complete(folder.state(run)) for run in range(len(study.runs()))):
+        return
+    there, here = open_run(folder.path)["data"].to_dataset(), study.truth()
+    for name, array in here.data_vars.items():
+        if name not in there or there[name].shape != array.shape:
+            was = there[name].shape if name in there else "none"
+            raise AttnscopeError(
+                f"the data of '{folder.path}' have changed since it was begun ('{name}' has shape "
+                f"{was} there and {array.shape} here): expected the same files, to resume it."
+            )
+        if not _same(there[name].to_numpy(), array.to_numpy()):
+            raise AttnscopeError(
+                f"the data of '{folder.path}' have changed since it was begun ('{name}' differs): "
+                "expected the same files, to resume it."
+            )
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    if other.dtype.kind == "f":
+        return np.array_equal(one, other, equal_nan=True)
+    return bool((one == other).all())
 
 
 def _prepare(folder: RunFolder, study: Study, command: str) -> None:

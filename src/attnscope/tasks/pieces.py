@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnscope.datasets.place import data_dir
+from attnscope.datasets.place import cache_dir
 from attnscope.errors import AttnscopeError
 from attnscope.files import write_bytes
 from attnscope.tasks.sequence_pairs import END, PAD, START
@@ -111,13 +111,14 @@ def trained_pieces(texts: Sequence[str], vocabulary: int, *, folder: Path | None
     Args:
         texts: of both languages, of training.
         vocabulary: pieces at most, special ones included; short texts give fewer.
-        folder: where models are kept; ``sentencepiece`` below the data folder unless given.
+        folder: where models are kept; ``attnscope/sentencepiece`` in the user's cache unless given.
+            Not the data folder, which may be shared and is only read.
 
     Raises:
         AttnscopeError: the texts have more letters than ``vocabulary``, or too little text.
     """
     module = _sentencepiece()
-    folder = data_dir() / "sentencepiece" if folder is None else folder
+    folder = cache_dir() / "attnscope" / "sentencepiece" if folder is None else folder
     said = json.dumps([module.__version__, vocabulary, list(texts)])
     path = folder / f"{hashlib.sha256(said.encode()).hexdigest()[:32]}.model"
     if path.exists():
@@ -140,7 +141,7 @@ def trained_pieces(texts: Sequence[str], vocabulary: int, *, folder: Path | None
             "expected more text, or more pieces than there are letters."
         ) from error
     pieces = Pieces(model.getvalue())
-    # A data folder may be read-only; the model is then made anew each time.
+    # Where nothing can be kept the model is made anew each time.
     with suppress(OSError):
         write_bytes(path, model.getvalue())
     return pieces

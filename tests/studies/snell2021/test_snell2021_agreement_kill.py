@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import attnscope
+from attnscope.errors import AttnscopeError
 from attnscope.studies.runner import command_line
 from attnscope.studies.snell2021._agreement_table import agreement_table
 from attnscope.studies.snell2021.agreement import Agreement
@@ -88,3 +90,20 @@ def test_a_table_after_kills_is_that_of_an_undisturbed_run(study: Agreement, tmp
         other = again["observables"][name]
         assert np.array_equal(array.to_numpy(), other.to_numpy(), equal_nan=True), name
     assert agreement_table(again) == agreement_table(whole)
+
+
+def test_a_vocabulary_that_does_not_fit_the_checkpoint_is_refused(
+    study: Agreement, tmp_path: Path
+) -> None:
+    file, out = tmp_path / "mine.csv", tmp_path / "run"
+    text = Path(study.data).read_text()
+    file.write_text(text)
+    changing = dataclasses.replace(study, data=str(file), epochs=20, proxy_epochs=1)
+    attnscope.run(changing, out, workers=1)
+    # As if the last run had been cut short: resuming it needs the same words.
+    (out / "runs" / f"{len(changing.runs()) - 1:04d}.json").unlink()
+    file.write_text(text.replace("film", "play").replace(" it", " is"))
+    with pytest.raises(AttnscopeError, match="have changed since it was begun"):
+        attnscope.run(changing, out, workers=1, resume=True)
+    file.write_text(text)
+    attnscope.run(changing, out, workers=1, resume=True)

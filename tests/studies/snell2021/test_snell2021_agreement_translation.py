@@ -19,6 +19,7 @@ from attnscope.studies.snell2021 import _agreement_sentences as sentences
 from attnscope.studies.snell2021._agreement_sentences import cell_counts, look, scored
 from attnscope.studies.snell2021._agreement_translation import TranslationSide, evaluation_steps
 from attnscope.studies.snell2021.agreement import Agreement
+from attnscope.tasks import pieces
 from attnscope.tasks.parallel_pieces import PiecePairs
 
 NOUNS = {"haus": "house", "baum": "tree", "hund": "dog", "fluss": "river", "mann": "man"}
@@ -45,7 +46,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def study(files: str, tmp_path_factory: pytest.TempPathFactory) -> Agreement:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATTNSCOPE_DATA", str(tmp_path_factory.mktemp("data")))
+        patch.setattr(pieces, "cache_dir", lambda: tmp_path_factory.mktemp("cache"))
         spec = Agreement(
             data=files,
             seeds=1,

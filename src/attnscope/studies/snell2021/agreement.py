@@ -118,14 +118,16 @@ class Agreement(Study):
     citation: ClassVar[str] = CITATION
     quick: ClassVar[dict[str, Any]] = {
         "seeds": 1,
-        "epochs": 500,
+        "epochs": 1200,
+        "rate": 4e-3,
         "hidden": 64,
-        "embedding": 64,
+        "embedding": 50,
         "batch": 32,
-        "proxy_epochs": 20,
+        "proxy_epochs": 10,
         "evaluated": 400,
         "salient": 60,
         "train_most": 20000,
+        "vocabulary": 2000,
     }
 
     def __post_init__(self) -> None:
