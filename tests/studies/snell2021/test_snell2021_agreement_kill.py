@@ -17,7 +17,7 @@ import attnscope
 from attnscope.errors import AttnscopeError
 from attnscope.studies.runner import command_line
 from attnscope.studies.snell2021._agreement_table import agreement_table
-from attnscope.studies.snell2021.agreement import Agreement
+from attnscope.studies.snell2021.agreement import Agreement, _side
 from attnscope.trajectory import RunFolder, open_run
 
 pytestmark = pytest.mark.xdist_group("kill")
@@ -103,7 +103,9 @@ def test_a_vocabulary_that_does_not_fit_the_checkpoint_is_refused(
     # As if the last run had been cut short: resuming it needs the same words.
     (out / "runs" / f"{len(changing.runs()) - 1:04d}.json").unlink()
     file.write_text(text.replace("film", "play").replace(" it", " is"))
+    _side.cache_clear()  # Another process would read the file again.
     with pytest.raises(AttnscopeError, match="have changed since it was begun"):
         attnscope.run(changing, out, workers=1, resume=True)
     file.write_text(text)
+    _side.cache_clear()
     attnscope.run(changing, out, workers=1, resume=True)

@@ -1,0 +1,281 @@
+"""Topics in the attention and the vectors of a language model, document by document.
+
+Attention is reduced to sums over pairs of words inside the forward pass, layer by layer: no more
+than one layer's weights are held at a time, and a document leaves a few kilobytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnscope.errors import AttnscopeError
+from attnscope.pretrained.pieces import Words, find_words
+from attnscope.pretrained.plan import SHUFFLES, Plan
+from attnscope.pretrained.subject import Encoded, Subject
+from attnscope.probes.topic_attention import UNIT
+from attnscope.probes.topic_pairs import (
+    DISTANCES,
+    KINDS,
+    cosines,
+    distance_bins,
+    pair_kinds,
+    pair_sums,
+    same_and_different,
+)
+from attnscope.watching.points import find
+
+
+@dataclass(frozen=True, eq=False)
+class DocumentSums:
+    """What one document adds; a label is one way to give words topics (:class:`Labels`).
+
+    Args:
+        attention: attention times the number of positions that the query could see over 100,
+            summed over pairs of words, shape ``(label, kind, layer, head)``.
+        pairs: number of these pairs, ``(label, kind, layer)``: where attention is causal, a query
+            sees no word after it.
+        by_distance: the same averaged over layers and heads, ``(label, kind, bin)``, kinds "same
+            topic" and "different topics" alone.
+        distance_pairs: number of pairs, averaged over layers, same shape.
+        shuffled: attention averaged over layers and heads with topics dealt to words at random,
+            ``(label, shuffle, kind)``, the same two kinds.
+        shuffled_pairs: number of pairs, averaged over layers, same shape.
+        vectors: cosines and dot products, summed over pairs, ``(label, kind, depth, measure)``;
+            depth 0 are the vectors of pieces before any layer, then come the hidden states.
+        vector_pairs: number of pairs, ``(label, kind)``.
+        words: number of words with a topic.
+        positions: number of positions that were read.
+    """
+
+    attention: np.ndarray
+    pairs: np.ndarray
+    by_distance: np.ndarray
+    distance_pairs: np.ndarray
+    shuffled: np.ndarray
+    shuffled_pairs: np.ndarray
+    vectors: np.ndarray
+    vector_pairs: np.ndarray
+    words: int
+    positions: int
+
+
+def measure(
+    subject: Subject,
+    documents: Iterable[str],
+    plan: Plan,
+    *,
+    length: int = 256,
+    batch: int = 8,
+) -> Iterator[DocumentSums]:
+    """Read documents with a model and yield the sums of each, in their order.
+
+    Args:
+        subject: the model.
+        documents: texts; of each the beginning is read.
+        plan: words and topics.
+        length: positions of a document that are read, special tokens included.
+        batch: documents that are read at a time.
+
+    Raises:
+        AttnscopeError: the model shows no attention.
+    """
+    rest = iter(documents)
+    while texts := list(islice(rest, batch)):
+        yield from measure_batch(subject, texts, plan, length)
+
+
+def measure_batch(
+    subject: Subject, texts: Sequence[str], plan: Plan, length: int
+) -> list[DocumentSums]:
+    """Read a few documents in one forward pass; see :func:`measure`."""
+    encoded = subject.encode(texts, length)
+    place = plan.numbers
+    items = [
+        _Document(find_words(text, where, place, whole), place, plan)
+        for text, where, whole in zip(encoded.texts, encoded.places, encoded.complete, strict=True)
+    ]
+
+    def keep(weights: Tensor) -> None:
+        for row, item in enumerate(items):
+            item.add_layer(weights[row])
+
+    output = attend(subject, encoded, keep)
+    hidden = list(subject.hidden(output)) if subject.hidden is not None else []
+    table = subject.embeddings
+    for row, item in enumerate(items):
+        pieces = item.words.pieces
+        ids = encoded.ids[row, pieces]
+        item.add_vectors([table[ids], *(layer[row, pieces] for layer in hidden)])
+    return [
+        item.sums(sum(end > begin for begin, end in where))
+        for item, where in zip(items, encoded.places, strict=True)
+    ]
+
+
+def attend(subject: Subject, encoded: Encoded, keep: Callable[[Tensor], None]) -> Any:
+    """Run a model and hand on the weights of every layer, ``(row, head, query, key)``.
+
+    Weights are taken where the model computes them, under any implementation of attention. A model
+    that has no such place is asked to return them.
+
+    Raises:
+        AttnscopeError: it returns none; the sentence says which implementation is active.
+    """
+    points = find(subject.model, subject.attention)
+    seen = 0
+
+    def hear(weights: Tensor) -> None:
+        nonlocal seen
+        seen += 1
+        if weights.ndim != 4:
+            raise AttnscopeError(_silent(subject))
+        keep(weights)
+
+    with ExitStack() as stack:
+        stack.enter_context(_evaluating(subject.model))
+        for point in points:
+            stack.callback(point.attach(hear).remove)
+        output = subject.run(encoded) if points else _asked(subject, encoded)
+    if not points:
+        for weights in _returned(output):
+            hear(weights)
+    if not seen:
+        raise AttnscopeError(_silent(subject))
+    return output
+
+
+def _asked(subject: Subject, encoded: Encoded) -> Any:
+    options = {**(subject.options or {}), "output_attentions": True}
+    asked = Subject(subject.name, subject.model, subject.encode, options=options)
+    try:
+        return asked.run(encoded)
+    except TypeError as error:
+        raise AttnscopeError(_silent(subject)) from error
+
+
+def _returned(output: Any) -> list[Tensor]:
+    layers: list[Tensor] = []
+    for name in ("attentions", "encoder_attentions", "decoder_attentions"):
+        layers += [each for each in getattr(output, name, None) or () if each is not None]
+    return layers
+
+
+def _silent(subject: Subject) -> str:
+    config = getattr(subject.model, "config", None)
+    active = getattr(config, "_attn_implementation", None)
+    kind = type(subject.model).__name__
+    if active is None:
+        return (
+            f"'{subject.name}' ({kind}) shows no attention: expected Subject(attention=...) with "
+            "the path of the modules that compute it, such as 'blocks.*.attn', or a function of "
+            "the model that returns the weights."
+        )
+    return (
+        f"'{subject.name}' ({kind}) returns no attention; its active implementation is "
+        f"'{active}'. Expected a model that can be loaded with attn_implementation='eager' and "
+        "returns weights for output_attentions=True."
+    )
+
+
+@contextmanager
+def _evaluating(model: torch.nn.Module) -> Iterator[None]:
+    training = [part for part in model.modules() if part.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True
+
+
+class _Document:
+    """The pairs of one document, and the sums over them so far."""
+
+    def __init__(self, words: Words, place: dict[str, int], plan: Plan) -> None:
+        self.words = words
+        numbers = np.array([place[word] for word in words.words], dtype=np.int64)
+        count, labels = len(numbers), plan.labels
+        kinds = np.stack(
+            [pair_kinds(numbers, each.topics[numbers], each.together) for each in labels]
+        )
+        near = distance_bins(words.first) == np.arange(len(DISTANCES))[:, None, None]
+        dealt = np.stack(
+            [
+                same_and_different(numbers, each.topics[each.shuffles[:, numbers]]).swapaxes(0, 1)
+                for each in labels
+            ]
+        )
+        self.kinds = _flat(kinds)
+        self.near, self.dealt = _flat(kinds[:, :2, None] & near), _flat(dealt)
+        self.labels = len(labels)
+        self.pieces = torch.from_numpy(words.pieces)
+        self.pooling = torch.from_numpy(words.pooling)
+        self.split = len(words.pieces) > count
+        self.layers: list[Tensor] = []
+        self.counts: list[Tensor] = []
+        # Of attention averaged over heads, and of what was visible: sums over all layers.
+        self.overall = torch.zeros(2, count, count)
+        self.vectors = torch.empty(0)
+
+    def add_layer(self, weights: Tensor) -> None:
+        """Add up the weights of a layer, ``(head, query, key)``.
+
+        A query spreads its weights over what it can see. What no head of the layer looks at, not by
+        the smallest number, it cannot see: padding, and what comes after it if attention is causal.
+        """
+        rows = weights[:, self.pieces].float()
+        seen = (rows > 0).any(dim=0).float()
+        values = rows[:, :, self.pieces] * (seen.sum(dim=-1, keepdim=True) / UNIT)
+        visible = seen[:, self.pieces]
+        if self.split:
+            # A word that is seen in part is not seen.
+            visible = (self.pooling @ visible @ self.pooling.T > 1 - 1e-5).float()
+            values = self.pooling @ values @ self.pooling.T * visible
+        self.layers.append(pair_sums(values, self.kinds))
+        self.counts.append(pair_sums(visible, self.kinds))
+        self.overall += torch.stack([values.mean(dim=0), visible])
+
+    def add_vectors(self, depths: Sequence[Tensor]) -> None:
+        """Add up cosines and dot products of the words' vectors, ``(piece, width)`` a depth."""
+        # One by one: vectors before the first layer may be narrower than the others, as in ALBERT.
+        values = [cosines(self.pooling @ each.float()) for each in depths]
+        self.vectors = pair_sums(torch.stack(values), self.kinds)
+
+    def sums(self, positions: int) -> DocumentSums:
+        """Return what the document adds."""
+        layers, heads = len(self.layers), max(layer.shape[-1] for layer in self.layers)
+        attention = torch.full((len(self.kinds), layers, heads), torch.nan)
+        for number, layer in enumerate(self.layers):
+            attention[:, number, : layer.shape[-1]] = layer
+        first = (self.labels, len(KINDS))
+        near = pair_sums(self.overall / layers, self.near).numpy()
+        near = near.reshape(self.labels, 2, len(DISTANCES), 2)
+        dealt = pair_sums(self.overall / layers, self.dealt).numpy()
+        dealt = dealt.reshape(self.labels, SHUFFLES, 2, 2)
+        return DocumentSums(
+            attention=attention.reshape(*first, layers, heads).numpy(),
+            pairs=torch.stack(self.counts, dim=-1).reshape(*first, layers).numpy(),
+            by_distance=near[..., 0],
+            distance_pairs=near[..., 1],
+            shuffled=dealt[..., 0],
+            shuffled_pairs=dealt[..., 1],
+            vectors=self.vectors.reshape(*first, *self.vectors.shape[1:]).numpy(),
+            vector_pairs=self.kinds.sum(dim=(1, 2)).reshape(first).numpy(),
+            words=len(self.words.words),
+            positions=positions,
+        )
+
+
+def _flat(masks: np.ndarray) -> Tensor:
+    shape = masks.shape
+    flat = masks.reshape(math.prod(shape[:-2]), *shape[-2:])
+    return torch.from_numpy(flat.astype(np.float32))
