@@ -25,6 +25,11 @@ bench: .venv/.installed
 	$(BIN)/python benchmarks/song2024_kernels.py
 	$(BIN)/python benchmarks/song2024_landscape.py
 	$(BIN)/python benchmarks/watching.py
+	-$(BIN)/python benchmarks/snell2021_probes.py
+	-$(BIN)/python benchmarks/snell2021_translation.py
+	-$(BIN)/python benchmarks/lda.py
+	-$(BIN)/python benchmarks/pretrained.py
+	-$(BIN)/python benchmarks/lab.py
 
 .venv/.installed: pyproject.toml
 	@echo "setting up .venv; the first time this takes a few minutes"

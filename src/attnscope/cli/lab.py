@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
-
-from attnscope.errors import AttnscopeError
 
 
 def parser(description: str) -> argparse.ArgumentParser:
@@ -28,8 +25,6 @@ def parser(description: str) -> argparse.ArgumentParser:
 def lab(words: list[str], description: str) -> int:
     """Serve until Ctrl-C."""
     options = parser(description).parse_args(words)
-    if importlib.util.find_spec("tornado") is None:
-        raise AttnscopeError("the lab needs what pip install 'attnscope[lab]' installs.")
 
     from attnscope.lab.server import serve
 

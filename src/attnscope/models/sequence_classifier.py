@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
 from attnscope.models.lstm import LSTM
-from attnscope.models.sequences import check_ids, evaluating, row_lengths
+from attnscope.models.sequences import check_ids, evaluating, frozen, row_lengths
 from attnscope.tasks.keyword import LabelledSequences
 
 Attention = Literal["learned", "uniform"]
@@ -136,13 +136,25 @@ class SequenceClassifier(nn.Module):
         Returns:
             Shape ``(row, L)``; zero where there is no word.
         """
+        return self.look_with_saliency(ids, mask, label)[1]
+
+    def look_with_saliency(
+        self, ids: Tensor, mask: Tensor | None, label: Tensor
+    ) -> tuple[ClassifierLook, Tensor]:
+        """Return :meth:`look` and :meth:`saliency` of one pass through the model.
+
+        Parameters get no gradients, which is half of the way back.
+        """
         check_ids("sequences", ids, self.vocabulary)
-        with torch.enable_grad():
-            vectors = self.embedding.weight.detach()[ids]
+        with evaluating(self), frozen(self), torch.enable_grad():
+            vectors = self.embedding.weight[ids]
             gate = torch.ones_like(vectors[:, :, 0]).requires_grad_()
             states, _ = self.encoder.over_vectors(gate[:, :, None] * vectors, mask)
-            loss = _loss(self._logits(states, mask), label).sum()
-            return -torch.autograd.grad(loss, gate)[0]
+            weights, odds = self._weights(states, mask), self._log_odds(states)
+            logits = (weights * odds).sum(dim=1)
+            delta = -torch.autograd.grad(_loss(logits, label).sum(), gate)[0]
+        seen = ClassifierLook(weights.detach(), _only(odds.detach(), mask), logits.detach())
+        return seen, delta
 
     def _weights(self, states: Tensor, mask: Tensor | None) -> Tensor:
         row_lengths(states.shape[:2], mask)

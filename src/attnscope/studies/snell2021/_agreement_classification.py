@@ -218,13 +218,15 @@ def look(model: nn.Module, texts: Texts, salient: int, salient_cells: int) -> Lo
     right, loss = 0, 0.0
     for rows in _by_length(texts):
         batch = texts.batch(rows)
-        logits, weights, odds = _look(model, batch)
+        gradient = None
+        if isinstance(model, SequenceClassifier) and (rows < salient).any():
+            seen, gradient = model.look_with_saliency(batch.source, batch.mask, batch.label)
+            logits, weights, odds = seen.logits, seen.weights, seen.log_odds
+        else:
+            logits, weights, odds = _look(model, batch)
         right += int(((logits > 0) == (batch.label > 0.5)).sum())
         loss += float(F.binary_cross_entropy_with_logits(logits, batch.label, reduction="sum"))
         sign = (2 * batch.label - 1)[:, None]
-        gradient = None
-        if isinstance(model, SequenceClassifier) and (rows < salient).any():
-            gradient = model.saliency(batch.source, batch.mask, batch.label)
         for i, row in enumerate(rows):
             here = cells.row(int(row))
             length = here.stop - here.start
