@@ -228,3 +228,13 @@ def test_facts_of_the_data_are_words(tables: dict[str, Table]) -> None:
     rows = dict(tables["data"].rows)
     assert rows["GloVe"] == "none was found"
     assert rows["training sentences"] == "60"
+
+
+def test_runs_that_never_learn_are_drawn_too():
+    made = make("labelled", sentences=12, salient=5)
+    observed = made.tree["observables"]
+    # Attention stays uniform and β stays where it was in every run.
+    for name in ("alpha_dev", "lexical_dev"):
+        observed[name].values[:] = observed[name].values[:, :1]
+    drawn = _agreement_figures.lag(Evidence(made.tree))
+    assert len(drawn.panels) == 2

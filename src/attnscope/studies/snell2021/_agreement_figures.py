@@ -120,6 +120,13 @@ def over_steps(seen: Evidence) -> Figure:
     )
 
 
+def _on_the_way(seen: Evidence, case: str, name: str) -> np.ndarray:
+    """Return each run's curve as shares of its way, ``(run, step)``; 0 where it never rises."""
+    curves = _of(seen, case)[name].to_numpy()
+    shares = [risen(curve) for curve in curves]
+    return np.stack([np.zeros(curves.shape[1]) if s is None else s for s in shares])
+
+
 def lag(seen: Evidence) -> Figure:
     """Draw knowledge and concentration on their way, and when each is half way."""
     steps = seen.runs.steps
@@ -128,10 +135,8 @@ def lag(seen: Evidence) -> Figure:
         ("knowledge", "knowledge, max β", BLUE),
         ("concentration", "attention, 1 - H(α)/log L", RED),
     ):
-        shares = [risen(curve) for curve in _of(seen, "normal")[name].to_numpy()]
-        marks += _curves(steps, np.stack([s for s in shares if s is not None]), label, color)
-        frozen = risen(_of(seen, "frozen")[name].to_numpy()[0])
-        still = np.zeros_like(steps) if frozen is None else frozen
+        marks += _curves(steps, _on_the_way(seen, "normal", name), label, color)
+        still = _on_the_way(seen, "frozen", name)[0]
         marks.append(Line(steps, still, f"{label.split(',')[0]}, frozen run", color, thin=True))
     marks.append(Rule(0.5, "half way"))
     known, focused = seen.halves("normal")
