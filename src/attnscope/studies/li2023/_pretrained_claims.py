@@ -156,9 +156,9 @@ def claims() -> tuple[Claim, ...]:
             TWIN,
             _each("twin", lambda one, tree: _low(_together(one, tree))),
             reason="Pairs that co-occur attend to each other more than other pairs of different "
-            "topics, and not more than pairs of one topic; the table of co-occurrence has all three "
-            "means. The paper does not print its rule for such pairs; here they share no topic and "
-            "are counted in whole articles.",
+            "topics, and not more than pairs of one topic; the table of co-occurrence has all "
+            "three means. The paper does not print its rule for such pairs; here they share no "
+            "topic and are counted in whole articles.",
             measure=f"ratio of the two: {DECIDED}",
         ),
     )
