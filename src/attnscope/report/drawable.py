@@ -119,7 +119,7 @@ def color_range(mark: Heat) -> tuple[float, float]:
     """Return the values of the first and the last colour of a drawable heat map."""
     low, high = float(np.nanmin(mark.values)), float(np.nanmax(mark.values))
     if mark.diverging:
-        high = max(abs(low), abs(high))
+        high = max(abs(low), abs(high)) if mark.reach is None else mark.reach
         low = -high
     if low < high:
         return low, high

@@ -81,6 +81,8 @@ class Heat:
         label: what the colours stand for, with its unit; it stands beside the colour bar.
         diverging: colours are symmetric about zero.
         log: colours are logarithmic; what is not positive is drawn as empty.
+        reach: with diverging colours, the value of the strongest ones, so that panels can share
+            it; the largest value here unless given.
     """
 
     x: np.ndarray
@@ -89,6 +91,7 @@ class Heat:
     label: str = ""
     diverging: bool = False
     log: bool = False
+    reach: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

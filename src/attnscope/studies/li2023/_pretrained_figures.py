@@ -68,9 +68,14 @@ def _ratios(tree: xr.DataTree, shown: list[Readings]) -> Figure:
 def _heads(tree: xr.DataTree, shown: list[Readings]) -> Figure:
     threshold, label = _middle(tree)
     panels = []
+    found = []
     for one in shown:
         layers, heads = one.shape
-        values = np.log2(one.head_ratio(label).value[:layers, :heads])
+        found.append(np.log2(one.head_ratio(label).value[:layers, :heads]))
+    # One scale for all, so that a twin's noise looks as small as it is.
+    reach = max(float(np.nanmax(np.abs(values))) for values in found)
+    for one, values in zip(shown, found, strict=True):
+        layers, heads = one.shape
         panels.append(
             Panel(
                 one.case.name,
@@ -83,6 +88,7 @@ def _heads(tree: xr.DataTree, shown: list[Readings]) -> Figure:
                         values,
                         f"log₂ of {SHORT}",
                         diverging=True,
+                        reach=reach,
                     ),
                 ),
                 xticks=tuple((float(n), str(n)) for n in range(0, heads, max(1, heads // 6))),
@@ -92,8 +98,8 @@ def _heads(tree: xr.DataTree, shown: list[Readings]) -> Figure:
         "heads",
         "Which heads attend by topic",
         f"Log₂ of mean attention, {RATIO}, for every head; 0 without topics, 1 for twice as much. "
-        f"Threshold {threshold:g}, topics do not overlap. Each panel has colours of its own: those "
-        "of a random twin are noise.",
+        f"Threshold {threshold:g}, topics do not overlap. All panels have the same colours: a "
+        "random twin is pale.",
         tuple(panels),
         columns=2,
     )
