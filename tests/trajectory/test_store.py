@@ -126,7 +126,7 @@ def test_a_checkpoint_now_and_then_never_runs_ahead_of_the_readings(
 
     ticks = iter(range(10**6))
     monkeypatch.setattr("attnscope.trajectory.store.clock.monotonic", lambda: float(next(ticks)))
-    monkeypatch.setattr("attnscope.trajectory.store.SHARE", 5)
+    monkeypatch.setattr("attnscope.trajectory.store.SHARE", 0)
     descend(Checking(folder, 0, every=20.0), points)
     assert len(kept) > 10
     assert kept == sorted(set(kept))

@@ -126,6 +126,12 @@ class Draughtsman:
 
 
 def _serve(pipe: Connection) -> None:
+    # The server may end at any moment, also while this process is still starting.
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        _answer(pipe)
+
+
+def _answer(pipe: Connection) -> None:
     import signal
     import traceback
 

@@ -39,6 +39,8 @@ def kendall_tau(u: ArrayLike, v: ArrayLike, mask: ArrayLike | None = None) -> ND
         other.reshape(rows, length),
         kept.reshape(rows, length),
     )
+    if not one.size:
+        return np.full(shape, np.nan)
     # Rows of about one length together, each group cut to its longest.
     ends = np.where(kept.any(axis=1), length - kept[:, ::-1].argmax(axis=1), 0)
     order = np.argsort(ends, kind="stable")

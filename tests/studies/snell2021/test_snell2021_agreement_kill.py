@@ -23,7 +23,8 @@ from attnscope.trajectory import RunFolder, open_run
 pytestmark = pytest.mark.xdist_group("kill")
 
 OFTEN = """
-from attnscope.trajectory import ZarrSink
+from attnscope.trajectory import ZarrSink, store
+store.SHARE = 0
 ZarrSink.__init__.__kwdefaults__["every"] = 0.2
 """
 """Checkpoints come often, so that processes are killed between them as well as after them."""
