@@ -240,3 +240,30 @@ def test_a_tick_changes_the_axis_and_nothing_else() -> None:
 def test_a_tick_of_nothing_is_refused() -> None:
     with pytest.raises(AttnscopeError, match="tick = 0"):
         Descent(tick=0)
+
+
+def test_rows_are_handed_out_in_order_when_they_are_not_shuffled() -> None:
+    seen: list[list[int]] = []
+
+    def loss(model: nn.Module, rows: Tensor) -> Tensor:
+        seen.append(rows.tolist())
+        return model.weight.square().sum()
+
+    model = nn.Linear(2, 1, bias=False)
+    engine = Descent(lr=0.1, batch_size=2, samples=5, shuffle=False)
+    engine.run(model, loss, time=0.4, record=[])
+    assert seen == [[0, 1], [2, 3], [4], [0, 1], [2, 3]]
+
+
+def test_the_fused_adam_takes_the_steps_of_the_plain_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for many in (10**9, 1):
+        monkeypatch.setattr("attnscope.engines.descent.MANY", many)
+        torch.manual_seed(0)
+        model = nn.Linear(3, 2).double()
+        x = torch.randn(7, 3, dtype=torch.float64)
+        Descent(lr=0.01, optimizer="adam").run(
+            model, lambda m, x=x: (m(x) - 1).square().mean(), time=0.5, record=[]
+        )
+        found.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+    assert torch.allclose(*found, atol=1e-12)

@@ -187,3 +187,9 @@ def test_heat_maps_that_cannot_be_drawn_are_refused(mark, scales, words: str) ->
     with pytest.raises(AttnscopeError) as caught:
         drawable(panel(mark, **scales))
     assert words in str(caught.value)
+
+
+def test_panels_can_share_the_reach_of_their_colours() -> None:
+    edges, values = np.arange(3.0), np.array([[0.1, -0.2], [0.0, 0.1]])
+    assert color_range(Heat(edges, edges, values, diverging=True)) == (-0.2, 0.2)
+    assert color_range(Heat(edges, edges, values, diverging=True, reach=2.0)) == (-2.0, 2.0)
