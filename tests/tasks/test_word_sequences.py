@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from attnscope.datasets import labelled
 from attnscope.datasets.kinds import LabelledText, Split
 from attnscope.errors import AttnscopeError
 from attnscope.tasks.word_sequences import RULES, UNKNOWN, Rule, word_sequences
@@ -142,3 +143,12 @@ def test_the_rules_of_the_paper():
 def test_bad_input_is_a_sentence(made, options, sentence):
     with pytest.raises(AttnscopeError, match=sentence):
         word_sequences(made(), **options)
+
+
+def test_the_sentences_of_sst(real_data):
+    made = word_sequences(labelled("sst2", data_dir=real_data))
+    assert (len(made.train), len(made.dev), made.dev_from) == (6920, 872, "the dev split")
+    assert len(made.words) == 4821
+    assert np.median(made.train.lengths) == 21
+    assert made.unknown == pytest.approx(0.1196, abs=1e-4)
+    assert made.truncated == {"train": 0, "dev": 0}
