@@ -145,8 +145,8 @@ def test_bad_input_is_a_sentence(made, options, sentence):
         word_sequences(made(), **options)
 
 
-def test_the_sentences_of_sst(real_data):
-    made = word_sequences(labelled("sst2", data_dir=real_data))
+def test_the_sentences_of_sst(real_sst2):
+    made = word_sequences(labelled("sst2", data_dir=real_sst2))
     assert (len(made.train), len(made.dev), made.dev_from) == (6920, 872, "the dev split")
     assert len(made.words) == 4821
     assert np.median(made.train.lengths) == 21
