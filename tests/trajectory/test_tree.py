@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,6 +44,24 @@ def test_dimensions_and_coordinates(written: Path) -> None:
     assert np.array_equal(tree["params/x"]["epoch_snapshot"], [0, 200, 400])
     assert x.attrs["meaning"] == "where it is"
     assert tree["observables/loss"].attrs["unit"] == "nats"
+
+
+def test_the_order_of_variables_is_theirs_and_not_the_file_systems(
+    written: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = open_run(written)
+    plain = xr.open_datatree
+
+    def turned(*args: Any, **kwargs: Any) -> xr.DataTree:
+        tree = plain(*args, **kwargs)
+        return tree.map_over_datasets(lambda data: data[list(data.variables)[::-1]])
+
+    monkeypatch.setattr(xr, "open_datatree", turned)
+    again = open_run(written)
+    assert list(again.children) == list(once.children)
+    for name, node in once.children.items():
+        assert list(node.data_vars) == list(again[name].data_vars)
+        xr.testing.assert_identical(node.to_dataset(), again[name].to_dataset())
 
 
 def test_attributes_say_what_the_run_is(written: Path) -> None:

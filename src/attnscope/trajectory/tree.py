@@ -51,7 +51,7 @@ def open_run(path: str | Path) -> xr.DataTree:
     seeds = [run["seed"] for run in manifest["runs"]]
     groups = {
         name: _with_runs(node.to_dataset(), cases, seeds, manifest.get("lr"))
-        for name, node in tree.children.items()
+        for name, node in sorted(tree.children.items())
     }
     groups["stats"] = _stats(states, cases, seeds)
     attrs = {
@@ -128,7 +128,8 @@ def _with_runs(
             data = data.assign_coords({name.replace("time", "epoch"): epoch.drop_vars(name)})
     if "run" in data.dims:
         data = data.assign_coords(case=("run", cases), seed=("run", seeds))
-    return data
+    # A store lists its arrays in whatever order their metadata arrives: two readings must be alike.
+    return data[sorted(map(str, data.data_vars))].assign_coords(data.coords)
 
 
 def _stats(states: list[dict[str, Any]], cases: list[str], seeds: list[int]) -> xr.Dataset:
