@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from attnscope.models import lstm
 from attnscope.models.lstm import LSTM
@@ -87,3 +87,32 @@ def test_several_passes_back_through_one_pass_forth() -> None:
     each = [torch.autograd.grad(part.sum(), x, retain_graph=True)[0] for part in out]
     whole = torch.autograd.grad(out.sum(), x)[0]
     torch.testing.assert_close(torch.stack(each).sum(dim=0), whole, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("lengths", [(7, 7, 7), (7, 2, 5)])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_gated_words_are_gated_vectors(lengths: tuple[int, ...], layers: int) -> None:
+    torch.manual_seed(5)
+    cell = LSTM(4, 5, layers, bidirectional=True)
+    table, ids = torch.randn(6, 4), torch.randint(0, 6, (3, 7))
+    mask = torch.arange(7) < torch.tensor(lengths)[:, None]
+    gate = torch.rand(3, 7).requires_grad_()
+    packed, last = cell.packed_words(table, ids, mask, gate=gate)
+    ours, _ = pad_packed_sequence(packed, batch_first=True, total_length=7)
+    theirs, end = cell.over_vectors(gate[:, :, None] * table[ids], mask)
+    weigh = torch.randn_like(ours)
+    slopes = [torch.autograd.grad((out * weigh).sum(), gate)[0] for out in (ours, theirs)]
+    for one, other in ((ours, theirs), *zip(last, end, strict=True), slopes):
+        torch.testing.assert_close(one, other)
+
+
+def test_words_without_a_gradient_are_the_same_words() -> None:
+    torch.manual_seed(6)
+    cell = LSTM(4, 5, bidirectional=True)
+    table, ids = torch.randn(6, 4), torch.randint(0, 6, (3, 7))
+    mask = torch.arange(7) < torch.tensor([3, 7, 1])[:, None]
+    with torch.no_grad():
+        out, last = cell.over_words(table, ids, mask)
+    expected, end = cell.over_words(table, ids, mask)
+    torch.testing.assert_close(out, expected)
+    torch.testing.assert_close(last, end)

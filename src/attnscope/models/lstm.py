@@ -9,9 +9,12 @@ Where words come from a short dictionary W_ih x_t takes few values: see
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.autograd.function import once_differentiable
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from attnscope.models.lstm_packed import State, lstm_packed
 from attnscope.models.lstm_words import lstm_words
@@ -51,11 +54,17 @@ class LSTM(nn.LSTM):
     ) -> tuple[Tensor, State]:
         """Run over ``table[ids]``; arguments and results as in :meth:`over_vectors`.
 
-        One layer without padding whose dictionary is shorter than the batch goes a faster way, on
-        a processor; it can be differentiated once.
+        Two cases go a faster way, on a processor. One layer without padding whose dictionary is
+        shorter than the batch can be differentiated once. Where no gradient is asked for, a word
+        is multiplied with W_ih once, however often it occurs.
         """
         few = self.num_layers == 1 and len(table) <= ids.numel() and table.is_cpu
-        if not few or row_lengths(ids.shape, mask) is not None:
+        padded = row_lengths(ids.shape, mask) is not None
+        if padded and table.is_cpu and not torch.is_grad_enabled():
+            packed, last = self.packed_words(table, ids, mask, start)
+            out, _ = pad_packed_sequence(packed, batch_first=True, total_length=ids.shape[1])
+            return out, last
+        if not few or padded:
             return self.over_vectors(table[ids], mask, start)
         if start is None:
             zeros = table.new_zeros(self.num_directions, len(ids), self.hidden_size)
@@ -69,6 +78,51 @@ class LSTM(nn.LSTM):
             torch.stack(hs),
             torch.stack(cs),
         )
+
+    def packed_words(
+        self,
+        table: Tensor,
+        ids: Tensor,
+        mask: Tensor | None = None,
+        start: State | None = None,
+        gate: Tensor | None = None,
+    ) -> tuple[PackedSequence, State]:
+        """Run over ``gate · table[ids]``, with each distinct word multiplied with W_ih once.
+
+        Since W_ih (g x) = g (W_ih x), the slope of a gate is the dot product of W_ih x with the
+        slope of the LSTM's gates, and nothing is multiplied with W_ihᵀ on the way back.
+
+        Args:
+            table: a vector for every word, shape ``(word, inputs)``.
+            ids: the words, shape ``(row, position)``.
+            mask: where there is a word, likewise.
+            start: the state before the first word.
+            gate: a number for every position, shape ``(row, position)``; 1 unless given. Of the
+                first layer's inputs it alone has a gradient, which can be taken once.
+
+        Returns:
+            The states after every word, packed, so that what is made of them need not be made of
+            padding too; and the state after the last word of every row.
+        """
+        lengths = row_lengths(ids.shape, mask)
+        if lengths is None:
+            lengths = torch.full((len(ids),), ids.shape[1])
+        lengths = lengths.cpu()
+        packed = pack_padded_sequence(ids, lengths, batch_first=True, enforce_sorted=False)
+        distinct, where = packed.data.unique(return_inverse=True)
+        vectors = table[distinct]
+        factor = None
+        if gate is not None:
+            gates = pack_padded_sequence(gate, lengths, batch_first=True, enforce_sorted=False)
+            factor = gates.data
+
+        def project(w_ih: Tensor, bias: Tensor) -> Tensor:
+            if factor is None:
+                return torch.addmm(bias, vectors, w_ih.T)[where]
+            return _Gated.apply(factor, (vectors @ w_ih.T)[where], bias)
+
+        data, last = lstm_packed(self, packed, start, project)
+        return packed._replace(data=data), last
 
     def over_vectors(
         self, x: Tensor, mask: Tensor | None = None, start: State | None = None
@@ -105,6 +159,21 @@ class LSTM(nn.LSTM):
         ids = ids.flip(1) if direction else ids
         out, c = lstm_words(gates, ids, w_hh, start[0][direction], start[1][direction])
         return out.flip(1) if direction else out, out[:, -1], c
+
+
+class _Gated(torch.autograd.Function):
+    """g p + b for a number g and a vector p of every word; only g has a slope."""
+
+    @staticmethod
+    def forward(ctx: Any, gate: Tensor, projected: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(projected)
+        return torch.addcmul(bias, gate[:, None], projected)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, ...]:
+        (projected,) = ctx.saved_tensors
+        return torch.linalg.vecdot(slope, projected), None, None
 
 
 class GRU(nn.GRU):

@@ -13,6 +13,7 @@ rows come in one after another, each with its own first state.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -25,7 +26,12 @@ State = tuple[Tensor, ...]
 """Last states, each ``(layer × direction, row, hidden)``: (h, c) of an LSTM, (h,) of a GRU."""
 
 
-def lstm_packed(cell: nn.LSTM, packed: PackedSequence, start: State | None) -> tuple[Tensor, State]:
+def lstm_packed(
+    cell: nn.LSTM,
+    packed: PackedSequence,
+    start: State | None,
+    project: Callable[[Tensor, Tensor], Tensor] | None = None,
+) -> tuple[Tensor, State]:
     """Run all layers and directions of an LSTM over packed rows.
 
     Values and random numbers (of dropout) are those of ``cell(packed, start)``. It can be
@@ -36,6 +42,8 @@ def lstm_packed(cell: nn.LSTM, packed: PackedSequence, start: State | None) -> t
         packed: the rows, packed in any order of lengths.
         start: first states h and c, each ``(layer × direction, row, H)`` in the order of the rows
             before they were sorted; zero unless given.
+        project: the gates' part that comes from words, for W_ih and the sum of biases of a
+            direction of the first layer; W_ih x + b of ``packed.data`` unless given.
 
     Returns:
         The states after every word in the order of ``packed.data``, and the last states.
@@ -46,7 +54,8 @@ def lstm_packed(cell: nn.LSTM, packed: PackedSequence, start: State | None) -> t
     assert back is not None
     ways = 2 if cell.bidirectional else 1
     if start is None:
-        zeros = x.new_zeros(cell.num_layers * ways, counts[0], cell.hidden_size)
+        weight = cell.get_parameter("weight_hh_l0")
+        zeros = weight.new_zeros(cell.num_layers * ways, counts[0], cell.hidden_size)
         h0, c0 = zeros, zeros
     else:
         h0, c0 = (part.index_select(1, order) for part in start)
@@ -59,7 +68,10 @@ def lstm_packed(cell: nn.LSTM, packed: PackedSequence, start: State | None) -> t
                 cell.get_parameter(f"{kind}{suffix}")
                 for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
             )
-            gates = torch.addmm(b_ih + b_hh, x, w_ih.T)
+            if layer == 0 and project is not None:
+                gates = project(w_ih, b_ih + b_hh)
+            else:
+                gates = torch.addmm(b_ih + b_hh, x, w_ih.T)
             number = layer * ways + way
             out, h, c = _Packed.apply(gates, w_hh, h0[number], c0[number], counts, bool(way))
             outs.append(out)

@@ -15,6 +15,7 @@ from typing import Literal, Protocol, get_args
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_packed_sequence
 
 from attnscope.errors import AttnscopeError
 from attnscope.models.lstm import LSTM
@@ -118,9 +119,8 @@ class SequenceClassifier(nn.Module):
     def look(self, ids: Tensor, mask: Tensor | None = None) -> ClassifierLook:
         """Read attention, log odds and answers off the model in one pass."""
         with evaluating(self):
-            states = self.states(ids, mask)
-            odds = _only(self._log_odds(states), mask)
-            return ClassifierLook(self._weights(states, mask), odds, self._logits(states, mask))
+            check_ids("sequences", ids, self.vocabulary)
+            return self._look(ids, mask)
 
     def saliency(self, ids: Tensor, mask: Tensor | None, label: Tensor) -> Tensor:
         """Return Δ_l = -∂Loss/∂gate_l, where a gate of 1 multiplies the embedding of word l.
@@ -147,27 +147,45 @@ class SequenceClassifier(nn.Module):
         """
         check_ids("sequences", ids, self.vocabulary)
         with evaluating(self), frozen(self), torch.enable_grad():
-            vectors = self.embedding.weight[ids]
-            gate = torch.ones_like(vectors[:, :, 0]).requires_grad_()
-            states, _ = self.encoder.over_vectors(gate[:, :, None] * vectors, mask)
-            weights, odds = self._weights(states, mask), self._log_odds(states)
-            logits = (weights * odds).sum(dim=1)
-            delta = -torch.autograd.grad(_loss(logits, label).sum(), gate)[0]
-        seen = ClassifierLook(weights.detach(), _only(odds.detach(), mask), logits.detach())
-        return seen, delta
+            gate = self.embedding.weight.new_ones(ids.shape).requires_grad_()
+            seen = self._look(ids, mask, gate)
+            delta = -torch.autograd.grad(_loss(seen.logits, label).sum(), gate)[0]
+        return ClassifierLook(
+            seen.weights.detach(), seen.log_odds.detach(), seen.logits.detach()
+        ), delta
+
+    def _look(self, ids: Tensor, mask: Tensor | None, gate: Tensor | None = None) -> ClassifierLook:
+        """Read everything off the states of words alone: nothing is made of padding."""
+        table = self.embedding.weight
+        states, _ = self.encoder.packed_words(table, ids, mask, gate=gate)
+
+        def padded(numbers: Tensor) -> Tensor:
+            packed = states._replace(data=numbers)
+            return pad_packed_sequence(packed, batch_first=True, total_length=ids.shape[1])[0]
+
+        odds = padded(self._log_odds(states.data))
+        scores = table.new_zeros(ids.shape)
+        if self.attention_kind == "learned":
+            scores = padded(self._scores(states.data))
+        weights = self._softmax(scores, mask)
+        return ClassifierLook(weights, _only(odds, mask), (weights * odds).sum(dim=1))
 
     def _weights(self, states: Tensor, mask: Tensor | None) -> Tensor:
         row_lengths(states.shape[:2], mask)
         if self.attention_kind == "uniform":
-            share = torch.ones_like(states[:, :, 0]) if mask is None else mask.to(states.dtype)
-            return share / share.sum(dim=1, keepdim=True)
-        scores = self.scorer(states)[:, :, 0]
+            return self._softmax(torch.zeros_like(states[:, :, 0]), mask)
+        return self._softmax(self._scores(states), mask)
+
+    def _scores(self, states: Tensor) -> Tensor:
+        return self.scorer(states)[..., 0]
+
+    def _softmax(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         if mask is not None:
             scores = scores.masked_fill(~mask, -torch.inf)
         return torch.softmax(scores, dim=1)
 
     def _log_odds(self, states: Tensor) -> Tensor:
-        return self.readout(states)[:, :, 0]
+        return self.readout(states)[..., 0]
 
     def _logits(self, states: Tensor, mask: Tensor | None) -> Tensor:
         return (self._weights(states, mask) * self._log_odds(states)).sum(dim=1)

@@ -20,6 +20,7 @@ from attnscope.models.class_proxy import ClassProxy, class_proxy_loss
 from attnscope.models.sequence_classifier import SequenceClassifier, classifier_loss
 from attnscope.studies.snell2021._agreement_cells import Cells
 from attnscope.studies.snell2021._agreement_readings import Look, Readings
+from attnscope.studies.snell2021._agreement_training import adam_in_order, sampled
 from attnscope.studies.snell2021._agreement_vectors import Vectors, word_vectors
 from attnscope.tasks.keyword import LabelledSequences
 from attnscope.tasks.length_batches import LengthBatches
@@ -34,7 +35,7 @@ EMBEDDING, BATCH = 300, 32
 PROXY_BATCH, PROXY_EPOCHS, PROXY_WIDTH = 64, 60, 256
 SLOW_PROXY, PROXY_RATE = ("imdb", "yelp", "amazon"), {True: 5e-5, False: 1.5e-4}
 """The proxy's learning rate in the released code, which is smaller for long reviews."""
-CELLS_AT_ONCE = 6000
+CELLS_AT_ONCE = 2000
 """Positions that are read in one pass."""
 
 
@@ -89,8 +90,7 @@ class ClassificationSide:
     def splits(self) -> dict[str, Texts]:
         """Validation texts, and as many training texts."""
         train = self.data.train
-        order = np.random.default_rng(1).permutation(len(train))[: len(self.data.dev)]
-        order.sort()
+        order = sampled(len(train), len(self.data.dev))
         sample = Texts([train.ids[i] for i in order], train.labels[order])
         return {"dev": self.data.dev, "train": sample}
 
@@ -101,20 +101,12 @@ class ClassificationSide:
 
     def engine(self, case: str, seed: int) -> Descent:
         """Return Adam on batches that are served in order."""
-        steps, tick, rate = self.study.length, 1.0, self.study.rate
+        length = steps = self.study.length
+        rate = self.study.rate
         if case == "proxy":
             steps = self._proxy_batches(seed).per_epoch * (self.study.proxy_epochs or PROXY_EPOCHS)
-            tick = self.study.length / steps
             rate = PROXY_RATE[self.text.name in SLOW_PROXY]
-        return Descent(
-            lr=rate,
-            optimizer="adam",
-            batch_size=1,
-            samples=steps + 1,
-            seed=seed,
-            tick=tick,
-            shuffle=False,
-        )
+        return adam_in_order(steps, rate=rate, seed=seed, length=length)
 
     def model(self, case: str, seed: int) -> nn.Module:
         """Return the model of a case before training."""

@@ -19,6 +19,7 @@ from attnscope.models.word_proxy import ProxyObjective, WordProxy
 from attnscope.studies.snell2021._agreement_gold import Gold, read_gold
 from attnscope.studies.snell2021._agreement_readings import Look, Readings
 from attnscope.studies.snell2021._agreement_sentences import cell_counts, look, scored
+from attnscope.studies.snell2021._agreement_training import adam_in_order, sampled
 from attnscope.tasks.length_batches import LengthBatches
 from attnscope.tasks.parallel_pieces import ParallelPieces, PiecePairs, parallel_pieces
 
@@ -74,8 +75,8 @@ class TranslationSide:
     def splits(self) -> dict[str, PiecePairs]:
         """Validation pairs, and as many training pairs."""
         train = self.data.train
-        order = np.random.default_rng(1).permutation(len(train))[: len(self.data.dev)]
-        return {"dev": self.data.dev, "train": train.rows(np.sort(order))}
+        order = sampled(len(train), len(self.data.dev))
+        return {"dev": self.data.dev, "train": train.rows(order)}
 
     @cached_property
     def gold(self) -> Gold | None:
@@ -97,20 +98,12 @@ class TranslationSide:
 
     def engine(self, case: str, seed: int) -> Descent:
         """Return Adam on batches that are served in order."""
-        steps, tick, rate = self.study.length, 1.0, self.study.rate
+        length = steps = self.study.length
+        rate = self.study.rate
         if case == "proxy":
-            epochs = self.study.proxy_epochs or PROXY_EPOCHS
-            steps = self._proxy_batches(seed).per_epoch * epochs
-            tick, rate = self.study.length / steps, PROXY_RATE
-        return Descent(
-            lr=rate,
-            optimizer="adam",
-            batch_size=1,
-            samples=steps + 1,
-            seed=seed,
-            tick=tick,
-            shuffle=False,
-        )
+            steps = self._proxy_batches(seed).per_epoch * (self.study.proxy_epochs or PROXY_EPOCHS)
+            rate = PROXY_RATE
+        return adam_in_order(steps, rate=rate, seed=seed, length=length)
 
     def model(self, case: str, seed: int) -> nn.Module:
         """Return the model of a case before training: the released code's, or smaller."""
