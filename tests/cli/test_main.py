@@ -126,3 +126,10 @@ def test_a_warning_is_one_sentence(
     assert cli.main(["list"]) == 0
     assert capsys.readouterr().err == "attnscope: warning: no topic structure to learn\n"
     assert warnings.showwarning is before
+
+
+def test_the_package_runs_as_a_module() -> None:
+    code = [sys.executable, "-m", "attnscope", "--version"]
+    done = subprocess.run(code, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, f"attnscope {attnscope.__version__}\n")
+    assert done.stderr == ""
