@@ -153,7 +153,7 @@ def copying_row(task: Copying, steps: int, pieces: int) -> tuple[str, str]:
     return f"{median(ratios):.2f}x", how
 
 
-def difference(model: Seq2Seq, reference: Reference) -> float:
+def difference(model: Seq2Seq, reference: nn.Module) -> float:
     """Compare what both sides hold, the matrix of attention included."""
     with torch.no_grad():
         pairs = [(model.head_W[0].T, reference.attention.weight)]

@@ -27,6 +27,7 @@ from attnscope.studies.snell2021._agreement_sentences import cell_counts, look
 from attnscope.tasks.length_batches import LengthBatches
 from attnscope.tasks.parallel_pieces import PiecePairs
 from attnscope.tasks.sequence_pairs import END, PAD, START, SequencePairs
+from snell2021_step import difference
 
 BATCH, HIDDEN, WORDS, LR = 16, 256, 8000, 1e-3
 EPOCHS, TRAINING = 20, 29_000
@@ -166,18 +167,6 @@ def step_rows(steps: int, pieces: int) -> list[tuple[str, str, str]]:
             f"attention, log β and accuracy of {READ} pairs; one cell is one call of N",
         ),
     ]
-
-
-def difference(model: Seq2Seq, reference: Reference) -> float:
-    """Compare what both sides hold, the matrix of attention included."""
-    with torch.no_grad():
-        pairs = [(model.head_W[0].T, reference.attention.weight)]
-        pairs += [
-            (model.get_parameter(name), p)
-            for name, p in reference.named_parameters()
-            if not name.startswith("attention.")
-        ]
-        return max((ours - theirs).abs().max().item() for ours, theirs in pairs)
 
 
 def main() -> None:

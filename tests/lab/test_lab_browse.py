@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from lab_folders import EVIL, finding, write_run
+from lab_folders import EVIL, write_run
 
 from attnscope.errors import AttnscopeError
 from attnscope.lab.browse import (
@@ -21,6 +21,7 @@ from attnscope.lab.browse import (
     run_rows,
     runs_page,
 )
+from findings import finding
 
 
 def test_runs_are_listed_the_newest_first_with_what_came_of_them(tmp_path: Path) -> None:

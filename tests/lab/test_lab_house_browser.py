@@ -12,30 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 import zarr
-from lab_folders import EVIL, finding, served, write_run
+from lab_folders import EVIL, served, write_run
 
 import attnscope
 from attnscope.studies.lu2021.sen import Sen
 from attnscope.trajectory import RunFolder, open_run, write_json
+from chromium import chromium
+from findings import finding
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
-
-if CHROMIUM is None or DRIVER is None:
-    pytest.skip("Chromium and chromedriver are not installed.", allow_module_level=True)
-
-webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed.")
-
-ARGUMENTS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--window-size=1280,900",
-)
 PATIENCE = 120.0
 SMALL = Sen(seeds=1, epochs=60, points=7, dictionary=30, train=24, test=8, m=4, dim=5)
 EVIL_NAME = EVIL.replace("/", "")
@@ -61,17 +45,8 @@ def base(root: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in ARGUMENTS:
-        options.add_argument(argument)
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-    driver.set_page_load_timeout(PATIENCE)
-    driver.set_script_timeout(PATIENCE)
-    yield driver
-    driver.quit()
+    with chromium(tmp_path_factory.mktemp("profile"), patience=PATIENCE) as driver:
+        yield driver
 
 
 def until(browser: Any, script: str) -> Any:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lab_folders import EVIL, REPORT, finding, write_run
+from lab_folders import EVIL, REPORT, write_run
 
 from attnscope.lab.browse import entries
 from attnscope.lab.ledger import figure_of, ledger_page, rows
+from findings import finding
 
 
 def test_a_claim_is_one_row_over_all_runs_the_newest_first(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lab_folders import EVIL, finding, write_run
+from lab_folders import EVIL, write_run
 
 import attnscope
 from attnscope.errors import AttnscopeError
@@ -15,6 +15,7 @@ from attnscope.lab.overlay import chosen, over_each_other, overlay_page, scene, 
 from attnscope.report.figure import Band, Dots, Figure, Heat, Line, Panel, Rule
 from attnscope.studies.lu2021.sen import Sen
 from attnscope.trajectory import open_run
+from findings import finding
 
 X = np.arange(3.0)
 

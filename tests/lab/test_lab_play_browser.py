@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,25 +16,8 @@ import pytest
 from attnscope.lab.worlds import world
 from attnscope.lab.worlds.scene import Scene, scene
 from attnscope.report.figure import Line
+from chromium import chromium
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
-
-if CHROMIUM is None or DRIVER is None:
-    pytest.skip("Chromium and chromedriver are not installed.", allow_module_level=True)
-
-webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed.")
-
-ARGUMENTS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--window-size=1440,1000",
-)
 SERVE = (
     "from attnscope.lab.server import serve\n"
     "serve('runs', port=0, open_browser=False, ready=lambda where: print(where, flush=True))"
@@ -77,17 +59,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in ARGUMENTS:
-        options.add_argument(argument)
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-    driver.set_page_load_timeout(120)
-    driver.set_script_timeout(100)
-    yield driver
-    driver.quit()
+    profile = tmp_path_factory.mktemp("profile")
+    with chromium(profile, window="1440,1000", patience=110) as driver:
+        yield driver
 
 
 def run(browser: Any, script: str) -> Any:

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab_folders import EVIL, ask, finding, served, write_run
+from lab_folders import EVIL, ask, served, write_run
 
 from attnscope.cli import main
 from attnscope.errors import AttnscopeError
 from attnscope.lab import pages, server
+from findings import finding
 
 Place = tuple[str, int]
 

@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 
-from attnscope.claims import Finding
 from attnscope.report.figure import Band, Dots, Figure, Heat, Histogram, Line, Panel, Rule
 
 
@@ -86,31 +82,3 @@ def heats() -> Figure:
         Panel("landscape", "alpha", "beta", (landscape, Line(edges, edges, "over")), "log", "log"),
     )
     return Figure("heats", "Heats", "Two heat maps.", panels, columns=2)
-
-
-@pytest.fixture
-def finding() -> Callable[..., Finding]:
-    def make(**changes: Any) -> Finding:
-        fields: dict[str, Any] = {
-            "key": "sen",
-            "sentence": "The norm follows the score.",
-            "source": "Corollary 1",
-            "paper": "coincides",
-            "criterion": "< 0.02",
-            "ours": 0.0058,
-            "low": 0.0051,
-            "high": 0.0066,
-            "seeds": 5,
-            "interval": "range over seeds",
-            "verdict": "holds",
-            "control_sentence": "With m = 5.",
-            "control": 0.31,
-            "control_low": 0.3,
-            "control_high": 0.32,
-            "control_fails": True,
-            "reason": "",
-            "measure": "",
-        }
-        return Finding(**{**fields, **changes})
-
-    return make

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import shutil
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +19,7 @@ from attnscope.report import Page, publish
 from attnscope.report import attention_maps as module
 from attnscope.report.attention_maps import AttentionMaps, fitted, in_words, levels_of, weights_of
 from attnscope.report.html_maps import attention_maps
+from chromium import chromium
 
 EVIL = "</script><script>window.hit = 1</script>"
 TOKENS = ("the", "<script>", EVIL, "cat & dog")
@@ -137,27 +137,10 @@ def _script(markup: str) -> str:
     return found.group(1)
 
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
-
-
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[Any]:
-    if CHROMIUM is None or DRIVER is None:
-        pytest.skip("Chromium and chromedriver are not installed.")
-    webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed.")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
-                     "--disable-background-networking", "--window-size=1280,900"):  # fmt: skip
-        options.add_argument(argument)
-    options.add_argument(f"--user-data-dir={tmp_path / 'profile'}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-    driver.set_page_load_timeout(60)
-    driver.set_script_timeout(30)
-    yield driver
-    driver.quit()
+    with chromium(tmp_path / "profile") as driver:
+        yield driver
 
 
 def open_page(browser: Any, path: Path) -> None:

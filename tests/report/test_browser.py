@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,25 +10,9 @@ import numpy as np
 import pytest
 
 from attnscope.report import Contour, Dots, Figure, Line, Page, Panel, Surface, publish, style
+from chromium import chromium
+from findings import finding
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-DRIVER = shutil.which("chromedriver")
-
-if CHROMIUM is None or DRIVER is None:
-    pytest.skip("Chromium and chromedriver are not installed.", allow_module_level=True)
-
-webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed.")
-
-ARGUMENTS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--window-size=1280,900",
-)
 EVIL = "</script><script>window.hit = 1</script><img src=x onerror='window.hit = 2'>"
 
 # Finds what Bokeh hides in shadow trees.
@@ -52,17 +35,8 @@ function roots() { return [...Bokeh.index].filter((view) => view.model.type === 
 
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in ARGUMENTS:
-        options.add_argument(argument)
-    options.add_argument(f"--user-data-dir={tmp_path / 'profile'}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-    driver.set_page_load_timeout(60)
-    driver.set_script_timeout(30)
-    yield driver
-    driver.quit()
+    with chromium(tmp_path / "profile") as driver:
+        yield driver
 
 
 def open_report(browser: Any, path: Path) -> None:
@@ -104,7 +78,7 @@ def inked_canvases(browser: Any) -> list[int]:
 
 
 def test_report_draws_and_runs_nothing_foreign(
-    browser: Any, finding: Any, every_mark: Figure, awkward: Figure, tmp_path: Path
+    browser: Any, every_mark: Figure, awkward: Figure, tmp_path: Path
 ) -> None:
     x = np.array([0.0, 1.0, 2.0])
     marks = (Dots(x, x, label=EVIL), Line(x, np.full(3, 1.5), "a & b"))
@@ -214,9 +188,7 @@ def test_the_legend_hides_a_label_in_all_panels(
     assert run(browser, state) == [shown - 3, 3]  # line and band on the left, line on the right
 
 
-def test_the_page_fits_a_phone(
-    browser: Any, finding: Any, every_mark: Figure, tmp_path: Path
-) -> None:
+def test_the_page_fits_a_phone(browser: Any, every_mark: Figure, tmp_path: Path) -> None:
     page = Page("S", "s", "ok", [finding()] * 2, [every_mark])
     path = publish(tmp_path / "out", page)
     metrics = {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": True}

@@ -13,6 +13,7 @@ import pytest
 from attnscope.report.figure import Dots, Figure, Line, Panel
 from attnscope.report.html import write_report
 from attnscope.report.page import Page, Table
+from findings import finding
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)> & \" ' <!--"
 
@@ -46,7 +47,7 @@ def read(path: Path) -> Reader:
 
 
 @pytest.fixture
-def evil_report(finding, tmp_path: Path) -> Path:
+def evil_report(tmp_path: Path) -> Path:
     x = np.arange(3.0)
     marks = (Line(x, x, EVIL), Dots(x, x, label=EVIL + "2"))
     figure = Figure("f", EVIL, EVIL, (Panel(EVIL, EVIL, EVIL, marks, xticks=((0.0, EVIL),)),))
@@ -115,7 +116,7 @@ def test_nothing_is_loaded_from_elsewhere(evil_report: Path) -> None:
     assert "@import" not in "".join(styles)
 
 
-def test_the_verdict_comes_first(finding, tmp_path: Path) -> None:
+def test_the_verdict_comes_first(tmp_path: Path) -> None:
     findings = [
         finding(),
         finding(key="b", verdict="fails", reason="Too few epochs."),

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from attnscope.report.terminal import claims_table
+from findings import finding
 
 
 def shown(findings, width: int) -> str:
@@ -17,7 +18,7 @@ def shown(findings, width: int) -> str:
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_table_fits_and_says_everything(finding, width: int) -> None:
+def test_table_fits_and_says_everything(width: int) -> None:
     findings = [
         finding(),
         finding(verdict="fails", reason="Too few epochs.", measure="nats"),
@@ -34,11 +35,11 @@ def test_table_fits_and_says_everything(finding, width: int) -> None:
     assert lines[-1] == "2 of 4 claims hold, 1 fails, 1 undecided, 1 control does not fail."
 
 
-def test_no_findings(finding) -> None:
+def test_no_findings() -> None:
     assert shown([], 80) == "No claims were examined.\n"
 
 
-def test_markup_and_control_characters_are_shown_as_text(finding) -> None:
+def test_markup_and_control_characters_are_shown_as_text() -> None:
     text = shown([finding(sentence="[red]x[/red] \x1b[31m", source="[bold]")], 120)
     assert "[red]x[/red]" in text
     assert "[bold]" in text
