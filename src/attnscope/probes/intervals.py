@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 
 def mean_interval(
@@ -17,7 +17,8 @@ def mean_interval(
     mean = values.mean(axis=axis)
     if count < 2:
         return mean, mean, mean
-    half = stats.t.ppf((1 + level) / 2, count - 1) * stats.sem(values, axis=axis)
+    error = values.std(axis=axis, ddof=1) / np.sqrt(count)
+    half = stdtrit(count - 1, (1 + level) / 2) * error
     return mean, mean - half, mean + half
 
 

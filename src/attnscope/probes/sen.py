@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
 
 
 def relative_deviation(measured: np.ndarray, predicted: np.ndarray, above: float) -> np.ndarray:
@@ -32,7 +31,9 @@ def rank_correlation(x: np.ndarray, y: np.ndarray, axis: int = -1) -> np.ndarray
 
     Equal values share their mean rank; against a constant there is no correlation, and it is NaN.
     """
-    a, b = (stats.rankdata(values, axis=axis) for values in (x, y))
+    from scipy.stats import rankdata  # takes a second to import, and is seldom needed
+
+    a, b = (rankdata(values, axis=axis) for values in (x, y))
     a -= a.mean(axis=axis, keepdims=True)
     b -= b.mean(axis=axis, keepdims=True)
     norm = np.sqrt((a**2).sum(axis=axis) * (b**2).sum(axis=axis))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import betaincinv
 
 from attnscope.errors import AttnscopeError
 
@@ -37,9 +37,9 @@ def share_interval(hits: int, count: int, level: float = 0.95) -> Share:
     if not 0 < level < 1:
         raise AttnscopeError(f"level = {level}: expected a probability above 0 and below 1.")
     tail = (1 - level) / 2
-    low = stats.beta.ppf(tail, hits, count - hits + 1) if hits else 0.0
-    high = stats.beta.ppf(1 - tail, hits + 1, count - hits) if hits < count else 1.0
-    return Share(hits / count, float(low), float(high))
+    low = float(betaincinv(hits, count - hits + 1, tail)) if hits else 0.0
+    high = float(betaincinv(hits + 1, count - hits, 1 - tail)) if hits < count else 1.0
+    return Share(hits / count, low, high)
 
 
 def share_curve(hits: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
