@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 
 def parser(description: str) -> argparse.ArgumentParser:
@@ -25,6 +26,8 @@ def parser(description: str) -> argparse.ArgumentParser:
 def lab(words: list[str], description: str) -> int:
     """Serve until Ctrl-C."""
     options = parser(description).parse_args(words)
+    if sys.stderr.isatty():  # Loading PyTorch takes seconds in which nothing else is to be seen.
+        print("attnscope lab: starting ...", file=sys.stderr, flush=True)
 
     from attnscope.lab.server import serve
 

@@ -46,6 +46,36 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Agreement:
     )
 
 
+@pytest.fixture(scope="module")
+def parallel(tmp_path_factory: pytest.TempPathFactory) -> Agreement:
+    pytest.importorskip("sentencepiece", reason="attnscope[text] is not installed.")
+    pytest.importorskip("sacrebleu", reason="attnscope[text] is not installed.")
+    words = {
+        "ein": "a",
+        "hund": "dog",
+        "rennt": "runs",
+        "mann": "man",
+        "sieht": "sees",
+        "haus": "home",
+    }
+    dice = np.random.default_rng(0)
+    rows = [dice.choice(list(words), size=dice.integers(2, 7)) for _ in range(150)]
+    folder = tmp_path_factory.mktemp("pairs")
+    (folder / "mine.de").write_text("\n".join(" ".join(row) for row in rows) + "\n")
+    turned = (" ".join(words[word] for word in row[::-1]) for row in rows)
+    (folder / "mine.en").write_text("\n".join(turned) + "\n")
+    return Agreement(
+        data=f"{folder / 'mine.de'}:{folder / 'mine.en'}",
+        epochs=200,
+        seeds=1,
+        hidden=8,
+        embedding=8,
+        proxy_epochs=20,
+        vocabulary=40,
+        salient=4,
+    )
+
+
 def start(study: Agreement, out: Path) -> subprocess.Popen[bytes]:
     (out.parent / "sitecustomize.py").write_text(OFTEN)
     words = command_line(study).split()[1:]
@@ -64,7 +94,11 @@ def progress(out: Path, runs: int) -> float:
     return sum(folder.state(run).get("recorded", {}).get("step", 0) for run in range(runs))
 
 
-def test_a_table_after_kills_is_that_of_an_undisturbed_run(study: Agreement, tmp_path: Path):
+@pytest.mark.parametrize("kind", ["study", "parallel"])
+def test_a_table_after_kills_is_that_of_an_undisturbed_run(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    study: Agreement = request.getfixturevalue(kind)
     whole = attnscope.run(study, tmp_path / "whole", workers=1)
     out, runs = tmp_path / "killed" / "run", len(study.runs())
     out.parent.mkdir()
