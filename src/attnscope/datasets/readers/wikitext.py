@@ -13,8 +13,7 @@ from attnscope.datasets.text import Place, sources
 from attnscope.errors import AttnscopeError
 
 BEFORE = "line before the first heading"
-
-_HEADING = re.compile(r"^ = (?!=).*[^= ] = ?$")
+TITLE = re.compile(r"^ = (?!=).*[^= ] = ?$")
 _NAME = re.compile(r"wiki\.(train|valid|test)\.(tokens|raw)")
 _SPLITS = {"train": "train", "valid": "dev", "test": "test"}
 
@@ -23,9 +22,8 @@ def read_wikitext(path: Path, skipped: Counter[str]) -> dict[str, list[str]]:
     """Read the splits a file or archive holds: ``train``, ``dev`` (published as valid), ``test``.
 
     A document is the article with its headings, its lines kept; words are as published
-    (``<unk>``, ``@-@``). A title is a line `` = Title = `` with a blank line before and after it,
-    since such lines stand inside formulas too. The CSV variant has one quoted field a document; in
-    it the file called ``wiki.test.tokens`` holds the validation text, so it gives ``dev``.
+    (``<unk>``, ``@-@``). The CSV variant has one quoted field a document; in it the file called
+    ``wiki.test.tokens`` holds the validation text, so it gives ``dev``.
 
     Args:
         path: ``wiki.*.tokens`` or ``wiki.*.raw``, plain or packed, or a zip of them.
@@ -58,19 +56,29 @@ def _fields(rows: Iterator[tuple[int, str]], name: str, skipped: Counter[str]) -
         yield fields[0].strip()
 
 
+def article_lines(rows: Iterator[tuple[int, str]]) -> Iterator[tuple[bool, list[str]]]:
+    """Yield whether an article has a title, and its lines, one article after another.
+
+    What stands before the first title has none. A title is a line `` = Title = `` with a blank line
+    before and after it, since such lines stand inside formulas too.
+    """
+    titled = False
+    lines: list[str] = []
+    # The line in hand is settled when the one after it is known.
+    before, line = "", next(rows, (1, ""))[1]
+    for _, after in chain(rows, [(0, "")]):
+        if TITLE.match(line) and not before.strip() and not after.strip():
+            if lines:
+                yield titled, lines
+            titled, lines = True, []
+        lines.append(line)
+        before, line = line, after
+    yield titled, lines
+
+
 def _articles(rows: Iterator[tuple[int, str]], skipped: Counter[str]) -> Iterator[str]:
-    article: list[str] | None = None
-    before = ""
-    held = [line for _, line in rows]
-    for line, after in zip(held, [*held[1:], ""], strict=True):
-        if _HEADING.match(line) and not before.strip() and not after.strip():
-            if article is not None:
-                yield "\n".join(article).strip()
-            article = []
-        if article is not None:
-            article.append(line)
-        elif line.strip():
-            skipped[BEFORE] += 1
-        before = line
-    if article is not None:
-        yield "\n".join(article).strip()
+    for titled, lines in article_lines(rows):
+        if titled:
+            yield "\n".join(lines).strip()
+        elif stray := sum(bool(line.strip()) for line in lines):
+            skipped[BEFORE] += stray
