@@ -92,6 +92,18 @@ def test_no_more_than_asked_for_are_validated_on():
     assert np.array_equal(one.dev.labels, other.dev.labels)
 
 
+def test_the_first_validation_texts_are_of_both_classes_though_a_file_is_sorted():
+    rows = [(f"a fine film dull {i}", int(i >= 100)) for i in range(200)]
+    made = word_sequences(text(train=split(*ROWS), dev=split(*rows)))
+    assert 5 < made.dev.first(20).labels.sum() < 15
+
+
+def test_a_set_of_the_paper_is_validated_on_its_test_texts():
+    splits = {"train": split(*ROWS), "dev": split(*ROWS), "test": split(*ROWS[:1], *ROWS[-1:])}
+    made = word_sequences(text(name="sst2", **splits))
+    assert (made.dev_from, len(made.dev)) == ("the test split", 2)
+
+
 def test_two_of_several_classes_are_told_apart():
     classes = ("World", "Sports", "Business", "Sci/Tech")
     rows = split(*[(f"{name} news 11 for all", i) for i, name in enumerate(classes)] * 3)
@@ -147,8 +159,8 @@ def test_bad_input_is_a_sentence(made, options, sentence):
 
 def test_the_sentences_of_sst(real_sst2):
     made = word_sequences(labelled("sst2", data_dir=real_sst2))
-    assert (len(made.train), len(made.dev), made.dev_from) == (6920, 872, "the dev split")
+    assert (len(made.train), len(made.dev), made.dev_from) == (6920, 1821, "the test split")
     assert len(made.words) == 4821
     assert np.median(made.train.lengths) == 21
-    assert made.unknown == pytest.approx(0.1196, abs=1e-4)
+    assert made.unknown == pytest.approx(0.1224, abs=1e-4)
     assert made.truncated == {"train": 0, "dev": 0}

@@ -42,6 +42,8 @@ class Rule:
         numbers: integers of two digits or more are unknown words.
         underscores: words are split at ``_``.
         shorter: only texts of fewer words are taken.
+        tested: validation texts are those of the test split where there is one, as for every set
+            of the paper (A.8); a set of your own is validated on its dev split first.
     """
 
     classes: tuple[str, str] | None = None
@@ -49,6 +51,7 @@ class Rule:
     numbers: bool = False
     underscores: bool = False
     shorter: int | None = None
+    tested: bool = False
 
     def words(self, text: str) -> list[str]:
         """Return the words of a text, in lower case.
@@ -68,12 +71,17 @@ class Rule:
 
 
 RULES: dict[str, Rule] = {
-    "sst2": Rule(spaced=True),
-    "ag_news": Rule(classes=("World", "Business"), numbers=True),
+    "sst2": Rule(spaced=True, tested=True),
+    "imdb": Rule(tested=True),
+    "ag_news": Rule(classes=("World", "Business"), numbers=True, tested=True),
     "newsgroups": Rule(
-        classes=("rec.sport.baseball", "rec.sport.hockey"), numbers=True, underscores=True
+        classes=("rec.sport.baseball", "rec.sport.hockey"),
+        numbers=True,
+        underscores=True,
+        tested=True,
     ),
-    "amazon": Rule(shorter=400),
+    "amazon": Rule(shorter=400, tested=True),
+    "yelp": Rule(tested=True),
 }
 """The sets that A.5 and A.8 treat in a way of their own."""
 
@@ -148,9 +156,10 @@ def word_sequences(
 ) -> WordSequences:
     """Prepare a labelled set.
 
-    Validation texts are at most ``most`` of the set's dev split, or, where it has none, of its
-    test split (A.8), or, where it has neither, a tenth of the training texts. They are drawn once
-    and for all, so that every run sees the same ones.
+    Validation texts are at most ``most`` of the test split for the sets of the paper (A.8), and of
+    the dev split for others; of the other one of the two where there is none; or, where there is
+    neither, a tenth of the training texts. They are drawn once and for all, so that every run sees
+    the same ones.
 
     Args:
         text: the set.
@@ -170,7 +179,8 @@ def word_sequences(
     if limit < 1:
         raise AttnscopeError(f"limit = {limit}: expected 1 word or more.")
     pair = _pair(text, rule.classes)
-    splits, dev_from = _splits(text, pair, most, train_most)
+    order = ("test", "dev") if rule.tested else ("dev", "test")
+    splits, dev_from = _splits(text, pair, order, most, train_most)
     left_out: Counter[str] = Counter()
     truncated = {"train": 0, "dev": 0}
     rows: dict[str, tuple[list[list[str]], NDArray[np.int64]]] = {}
@@ -213,7 +223,11 @@ def _pair(text: LabelledText, classes: tuple[str, str] | None) -> tuple[int, int
 
 
 def _splits(
-    text: LabelledText, pair: tuple[int, int], most: int, train_most: int | None
+    text: LabelledText,
+    pair: tuple[int, int],
+    validation: tuple[str, str],
+    most: int,
+    train_most: int | None,
 ) -> tuple[dict[str, tuple[list[str], NDArray[np.int64]]], str]:
     """Return texts and labels 0 and 1 to learn from and to validate on, and where from."""
     if most < 1:
@@ -222,7 +236,7 @@ def _splits(
         raise AttnscopeError(f"'{text.name}' has no training texts: expected some to learn from.")
     dice = np.random.default_rng(0)
     train = _of_pair(text.splits["train"], pair)
-    for name in ("dev", "test"):
+    for name in validation:
         if name in text.splits:
             dev, source = _of_pair(text.splits[name], pair), f"the {name} split"
             break
@@ -232,8 +246,9 @@ def _splits(
         dev, train = _rows(train, np.sort(order[:share])), _rows(train, np.sort(order[share:]))
         source = "a tenth of the training texts, set apart"
     if len(dev[0]) > most:
-        dev = _rows(dev, np.sort(dice.permutation(len(dev[0]))[:most]))
         source = f"{most:,} of {source}, drawn at random"
+    # In random order: files are often sorted by class, and some readings are of the first texts.
+    dev = _rows(dev, dice.permutation(len(dev[0]))[:most])
     if train_most is not None and len(train[0]) > train_most:
         train = _rows(train, np.sort(dice.permutation(len(train[0]))[:train_most]))
     return {"train": train, "dev": dev}, source

@@ -76,7 +76,7 @@ class TranslationSide:
         """Validation pairs, and as many training pairs."""
         train = self.data.train
         order = sampled(len(train), len(self.data.dev))
-        return {"dev": self.data.dev, "train": train.rows(order)}
+        return {"dev": self.data.dev, "train": train.rows(np.sort(order))}
 
     @cached_property
     def gold(self) -> Gold | None:

@@ -93,9 +93,9 @@ class Agreement(Study):
     proxy_epochs: int = 0
     """Epochs of the proxy; 0 for those of the released code: 60, or 30 for translation."""
     evaluated: int = 4000
-    """Validation texts at most; as many training texts are read."""
+    """Validation texts at most; as many training texts are read, 500 at most for classification."""
     salient: int = 0
-    """Texts whose saliency is read; 0 for all of them, or 100 for translation."""
+    """Texts whose saliency is read, on both splits; 0 for 500, or 100 for translation."""
     limit: int = 1000
     """Words (pieces, in translation) of a text at most; longer ones are cut, and counted."""
     train_most: int = 0
