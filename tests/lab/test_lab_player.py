@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -186,6 +187,22 @@ def test_a_run_that_needs_too_much_memory_or_breaks_is_a_sentence(
     answer = fail(ValueError("some secret"))
     assert "secret" not in answer["sentence"]
     assert "some secret" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
+def test_a_run_beyond_the_limit_on_memory_ends_and_the_next_one_works() -> None:
+    async def act(player: Player) -> None:
+        seat, answers = player.seat(), []
+        big = job(m=20, dictionary=2000, dim=100)
+        player.want(seat, big, lambda answer: answers.append(answer))
+        await heard(answers, 1)
+        assert answers[0]["kind"] == "sorry"
+        assert "memory" in answers[0]["sentence"]
+        player.want(seat, job(), lambda answer: answers.append(answer))
+        await heard(answers, 2)
+        assert answers[1]["kind"] == "scene"
+
+    play(act, memory=2 << 20)
 
 
 def test_words_of_an_address_are_text_on_the_page() -> None:
