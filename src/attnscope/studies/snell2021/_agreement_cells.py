@@ -46,6 +46,16 @@ class Cells:
         """Return the rows that the first ``cells`` cells hold, whole ones only."""
         return Cells(self.length[: int(np.searchsorted(self.ends, cells, side="right"))])
 
+    def places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where the cells of some rows lie, row after row.
+
+        >>> Cells([2, 3, 1]).places(np.array([2, 0]))
+        array([5, 0, 1])
+        """
+        length = self.length[rows]
+        place = (self.ends[rows] - length)[:, None] + np.arange(length.max(initial=0))
+        return place[place < self.ends[rows][:, None]]
+
     def row(self, number: int) -> slice:
         """Return where the cells of a row lie."""
         return slice(int(self.ends[number] - self.length[number]), int(self.ends[number]))

@@ -211,24 +211,25 @@ def look(model: nn.Module, texts: Texts, salient: int, salient_cells: int) -> Lo
     alpha, lexical = torch.full((2, cells.count), torch.nan)
     delta = torch.full((salient_cells,), torch.nan)
     right, loss = 0, 0.0
-    for rows in _by_length(texts):
+    seen_first = min(salient, len(texts)) if isinstance(model, SequenceClassifier) else 0
+    for rows in (
+        *_by_length(texts, np.arange(seen_first)),
+        *_by_length(texts, np.arange(seen_first, len(texts))),
+    ):
         batch = texts.batch(rows)
-        gradient = None
-        if isinstance(model, SequenceClassifier) and (rows < salient).any():
+        here = torch.from_numpy(cells.places(rows))
+        words = slice(None) if batch.mask is None else batch.mask
+        if isinstance(model, SequenceClassifier) and rows[0] < seen_first:
             seen, gradient = model.look_with_saliency(batch.source, batch.mask, batch.label)
             logits, weights, odds = seen.logits, seen.weights, seen.log_odds
+            delta[here] = gradient[words].flatten()
         else:
             logits, weights, odds = _look(model, batch)
         right += int(((logits > 0) == (batch.label > 0.5)).sum())
         loss += float(F.binary_cross_entropy_with_logits(logits, batch.label, reduction="sum"))
         sign = (2 * batch.label - 1)[:, None]
-        for i, row in enumerate(rows):
-            here = cells.row(int(row))
-            length = here.stop - here.start
-            alpha[here] = weights[i, :length]
-            lexical[here] = (sign * odds)[i, :length]
-            if gradient is not None and row < salient:
-                delta[here] = gradient[i, :length]
+        alpha[here] = weights[words].flatten()
+        lexical[here] = (sign * odds)[words].flatten()
     return Look(alpha, lexical, delta, right / len(texts), loss / len(texts))
 
 
@@ -244,9 +245,11 @@ def _look(model: nn.Module, batch: LabelledSequences) -> tuple[Tensor, Tensor, T
         return seen.logits, seen.weights, seen.log_odds
 
 
-def _by_length(texts: Texts) -> list[np.ndarray]:
-    """Return batches of texts of about one length, as many as fit into one pass."""
-    order = np.argsort(texts.lengths, kind="stable")
+def _by_length(texts: Texts, rows: np.ndarray) -> list[np.ndarray]:
+    """Return batches of some texts of about one length, as many as fit into one pass."""
+    if not len(rows):
+        return []
+    order = rows[np.argsort(texts.lengths[rows], kind="stable")]
     sums = texts.lengths[order].cumsum()
     cuts = np.flatnonzero(np.diff(sums // CELLS_AT_ONCE)) + 1
     return np.split(order, cuts)
