@@ -94,6 +94,22 @@ def test_there_is_a_table_for_each_that_applies(
     assert tables["table-3"].rows[1][4] is None
 
 
+def test_every_normal_run_stands_in_for_the_first(
+    seen: tuple[Any, xr.DataTree], tables: dict[str, Table]
+) -> None:
+    *runs, mean, interval = tables["each-run"].rows
+    normal = int((seen[1]["observables"]["case"].to_numpy() == "normal").sum())
+    assert [row[0] for row in runs] == [f"α of run {letter}" for letter in "ABCDEF"[:normal]]
+    first = dict(zip(tables["table-5"].columns, tables["table-5"].rows[0], strict=True))
+    assert runs[0][1:] == (first["A(α, β^uf)"], first["A(α, β)"], tables["table-10"].rows[0][1])
+    for place in (1, 2, 3):
+        values = [float(str(row[place])) for row in runs]
+        assert mean[place] == pytest.approx(np.mean(values), abs=0.01)
+        low, high = (float(end) for end in str(interval[place]).split(" to "))
+        assert low <= np.mean(values) + 0.01
+        assert high >= np.mean(values) - 0.01
+
+
 def test_bleu_of_training_data_is_not_made_up() -> None:
     tree = make("parallel").tree
     (table,) = (t for t in _agreement_tables.tables(spec("multi30k"), tree) if t.name == "table-8")

@@ -115,6 +115,34 @@ def conventions(seen: Evidence) -> Table:
     return Table("conventions", title, columns, rows)
 
 
+def each_run(seen: Evidence) -> Table:
+    """Tabulate what the table would say had another normal run been the first."""
+    runs, names = seen.runs, letters(seen)
+    found = []
+    for place, run in enumerate(runs.normal):
+        best = int(np.argmax(runs.curve("accuracy_dev", run)))
+        alpha = runs.rows("alpha", run)[best]
+        following = runs.normal[(place + 1) % len(runs.normal)]
+        others = (("lexical", runs.uniform), ("lexical", following), ("alpha", runs.frozen))
+        found.append(
+            [max(seen.agree(alpha, at) for at in runs.rows(name, other)) for name, other in others]
+        )
+    rows: list[tuple[Cell, ...]] = [
+        (f"α of run {names[run]}", *(round(value, 2) for value in values))
+        for run, values in zip(runs.normal, found, strict=True)
+    ]
+    mean, low, high = mean_interval(np.array(found))
+    rows.append(("mean", *(round(float(value), 2) for value in mean)))
+    ends = (f"{a:.2f} to {b:.2f}" for a, b in zip(low, high, strict=True))
+    rows.append(("95 % interval of the mean", *ends))
+    columns = ("", *(f"A{NAMES[name]}" for name in (ALPHA_UF, ALPHA_BETA, ALPHA_FR)))
+    title = (
+        "Every normal run in the place of A, with β of the one after it: how far the rows above "
+        f"depend on the seed; validation (%); Â is {seen.table()[ALPHA_UF].baseline:.2f}"
+    )
+    return Table("each-run", title, columns, tuple(rows))
+
+
 def lags(seen: Evidence) -> Table:
     """Tabulate when knowledge and attention are half way, run by run."""
     rows: list[tuple[Cell, ...]] = []

@@ -15,6 +15,7 @@ from attnscope.studies.snell2021._agreement_details import (
     controls,
     conventions,
     data,
+    each_run,
     lags,
     predicted,
     runs,
@@ -64,6 +65,7 @@ def tables(study: Agreement, tree: xr.DataTree) -> list[Table]:
     return [
         *(row(study, seen, *variant) for variant in variants),
         frozen(study, seen),
+        each_run(seen),
         symbols(study, seen),
         controls(seen),
         conventions(seen),
