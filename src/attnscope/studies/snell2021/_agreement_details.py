@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from attnscope.studies.snell2021.agreement import Agreement
 
 FIVE = (*FOUR, ALPHA_FR)
+FEW = 3
+"""Runs below which Student's interval is wider than anything that could be."""
 PROBES = {
     ALPHA_UF: ("β^uf", "uniform"),
     UF_PX: ("β^uf", "uniform"),
@@ -131,10 +133,13 @@ def each_run(seen: Evidence) -> Table:
         (f"α of run {names[run]}", *(round(value, 2) for value in values))
         for run, values in zip(runs.normal, found, strict=True)
     ]
-    mean, low, high = mean_interval(np.array(found))
+    values = np.array(found)
+    mean, low, high = mean_interval(values)
+    kind = "95 % interval of the mean"
+    if len(values) < FEW:
+        kind, low, high = "range", values.min(axis=0), values.max(axis=0)
     rows.append(("mean", *(round(float(value), 2) for value in mean)))
-    ends = (f"{a:.2f} to {b:.2f}" for a, b in zip(low, high, strict=True))
-    rows.append(("95 % interval of the mean", *ends))
+    rows.append((kind, *(f"{a:.2f} to {b:.2f}" for a, b in zip(low, high, strict=True))))
     columns = ("", *(f"A{NAMES[name]}" for name in (ALPHA_UF, ALPHA_BETA, ALPHA_FR)))
     title = (
         "Every normal run in the place of A, with β of the one after it: how far the rows above "
