@@ -13,14 +13,11 @@ so that the output network, most of the work, is gone through once for all t:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnscope.models.seq2seq import Seq2Seq, States
-from attnscope.models.sequences import check_ids, evaluating
+from attnscope.models.sequences import check_ids, evaluating, frozen
 from attnscope.tasks.sequence_pairs import SequencePairs
 
 
@@ -35,7 +32,7 @@ def translation_saliency(model: Seq2Seq, pairs: SequencePairs) -> Tensor:
         Shape ``(row, T, L)``; zero where source or target are padded.
     """
     check_ids("source", pairs.source, model.source_vocabulary)
-    with torch.enable_grad(), evaluating(model), _frozen(model):
+    with torch.enable_grad(), evaluating(model), frozen(model):
         vectors = model.embedding(pairs.source)
         gate = torch.ones_like(vectors[:, :, 0]).requires_grad_()
         states = model.states(pairs, gate[:, :, None] * vectors)
@@ -68,16 +65,3 @@ def _through_output(
     for whole, slope in zip(spread, slopes, strict=True):
         whole[here] = slope
     return spread[0], spread[1]
-
-
-@contextmanager
-def _frozen(model: nn.Module) -> Iterator[None]:
-    """Ask no gradient of parameters for the duration: it would be most of every pass back."""
-    trained = [p for p in model.parameters() if p.requires_grad]
-    for p in trained:
-        p.requires_grad_(False)
-    try:
-        yield
-    finally:
-        for p in trained:
-            p.requires_grad_(True)
