@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from attnscope.errors import AttnscopeError, DiskFullError, nearest
-from attnscope.studies.runner import Broken, Interrupted
+from attnscope.experiment import Broken
+from attnscope.experiment import Interrupted
 
 NAMES = ["lu2021.sen", "lu2021.synergy", "lu2021.cnn"]
 

@@ -29,7 +29,7 @@ def test_names_stay_what_they_are_once_their_modules_are_imported() -> None:
     """A function must not be shadowed by a module of the same name."""
     code = (
         "import attnscope\n"
-        "import attnscope.cli, attnscope.report, attnscope.studies.reporting, attnscope.training\n"
+        "import attnscope.cli, attnscope.report, attnscope.results, attnscope.training\n"
         "names = attnscope.__all__\n"
         "print([n for n in names for _ in range(2) if not callable(getattr(attnscope, n))])\n"
     )

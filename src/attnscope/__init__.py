@@ -16,11 +16,14 @@ Names are imported when they are first used, so that the command line answers at
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from attnscope.lazy import attach
 
 if TYPE_CHECKING:
+    from attnscope.claims import Claim, Finding, above, below, within
     from attnscope.engines import (
+        Adam,
         Descent,
         Final,
         Flow,
@@ -31,50 +34,44 @@ if TYPE_CHECKING:
         Observable,
         Patience,
         Record,
+        Sgd,
+        Steps,
         snapshots,
     )
     from attnscope.errors import AttnscopeError
-    from attnscope.studies.reporting import write_report
-    from attnscope.studies.runner import findings, run
+    from attnscope.experiment import Measurement, Problem, Study, run
+    from attnscope.report import Figure, Table, bands, curves, ends
+    from attnscope.results import findings, write_report
     from attnscope.training import train
-    from attnscope.trajectory import open_run
+    from attnscope.trajectory import Readings, crossing, final, initial, open_run
     from attnscope.watching import watch
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "AttnscopeError",
-    "Descent",
-    "Final",
-    "Flow",
-    "Given",
-    "Linear",
-    "Logarithmic",
-    "LossBelow",
-    "Observable",
-    "Patience",
-    "Record",
-    "findings",
-    "open_run",
-    "run",
-    "snapshots",
-    "train",
-    "watch",
-    "write_report",
-]
-
-_HOMES = {
-    "AttnscopeError": "errors",
-    "findings": "studies.runner",
-    "open_run": "trajectory",
-    "run": "studies.runner",
-    "train": "training",
-    "watch": "watching",
-    "write_report": "studies.reporting",
+_HOMES: dict[str, tuple[str, ...]] = {
+    "claims": ("Claim", "Finding", "above", "below", "within"),
+    "engines": (
+        "Adam",
+        "Descent",
+        "Final",
+        "Flow",
+        "Given",
+        "Linear",
+        "Logarithmic",
+        "LossBelow",
+        "Observable",
+        "Patience",
+        "Record",
+        "Sgd",
+        "Steps",
+        "snapshots",
+    ),
+    "errors": ("AttnscopeError",),
+    "experiment": ("Measurement", "Problem", "Study", "run"),
+    "report": ("Figure", "Table", "bands", "curves", "ends"),
+    "results": ("findings", "write_report"),
+    "training": ("train",),
+    "trajectory": ("Readings", "crossing", "final", "initial", "open_run"),
+    "watching": ("watch",),
 }
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'engines')}"), name)
+__getattr__, __dir__, __all__ = attach(__name__, _HOMES)

@@ -100,7 +100,7 @@ def served(
         await stop.wait()
         server.stop()
         await server.close_all_connections()
-        lab.draughtsman.close()
+        lab.renderer.close()
 
     stops: list[asyncio.Event] = []
 

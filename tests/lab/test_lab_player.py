@@ -1,4 +1,4 @@
-"""The processes behind the sliders: the latest wish wins, and nothing brings them down."""
+"""The processes behind the sliders: the latest request wins, and nothing brings them down."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import json
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from attnscope.errors import AttnscopeError
 from attnscope.lab import player as player_module
 from attnscope.lab import work
 from attnscope.lab.play import Session, document
 from attnscope.lab.player import Player
+from attnscope.workers import Job
 
 TINY = {"m": 2, "dictionary": 20, "dim": 4}
 
@@ -32,7 +35,7 @@ def play(act: Callable[[Player], Awaitable[None]], **options: Any) -> None:
             await asyncio.wait_for(act(player), 280)
         finally:
             player.stop()
-        assert player.workers == []
+        assert player.slots == []
 
     asyncio.run(whole())
 
@@ -42,20 +45,20 @@ async def heard(answers: list[Any], count: int) -> None:
         await asyncio.sleep(0.02)
 
 
-def test_the_latest_wish_wins_and_a_lost_process_is_replaced() -> None:
+def test_the_latest_request_wins_and_a_lost_process_is_replaced() -> None:
     async def act(player: Player) -> None:
-        seat, answers = player.seat(), []
+        client, answers = player.client(), []
         for m in range(1, 21):
-            player.want(seat, job(m=m), lambda answer, m=m: answers.append((m, answer)))
+            player.request(client, job(m=m), lambda answer, m=m: answers.append((m, answer)))
         await heard(answers, 1)
-        # All wishes came before the process was ready, so the last alone was done.
+        # All requests came before the process was ready, so the last alone was done.
         assert [m for m, _ in answers] == [20]
         assert answers[0][1]["kind"] == "scene"
-        assert player.jobs == 1
+        assert player.runs == 1
 
         answers.clear()
         for m in range(1, 21):
-            player.want(seat, job(m=m), lambda answer, m=m: answers.append((m, answer)))
+            player.request(client, job(m=m), lambda answer, m=m: answers.append((m, answer)))
             await asyncio.sleep(0.01)
         await heard(answers, 1)
         while answers[-1][0] != 20:
@@ -63,23 +66,23 @@ def test_the_latest_wish_wins_and_a_lost_process_is_replaced() -> None:
         assert len(answers) < 20
         assert [m for m, _ in answers] == sorted(m for m, _ in answers)
 
-        # A second seat is served as well, and both get their own.
-        other, theirs = player.seat(), []
+        # A second client is served as well, and both get their own.
+        other, theirs = player.client(), []
         answers.clear()
-        player.want(seat, job(m=5), lambda answer: answers.append(answer))
-        player.want(other, job(m=6), lambda answer: theirs.append(answer))
+        player.request(client, job(m=5), lambda answer: answers.append(answer))
+        player.request(other, job(m=6), lambda answer: theirs.append(answer))
         await heard(theirs, 1)
         assert answers[0]["text"] != theirs[0]["text"]
         player.leave(other)
-        assert other not in player.seats
+        assert other not in player.clients
 
         answers.clear()
-        player.want(seat, job(m=7), lambda answer: answers.append(answer))
-        player.workers[0].process.kill()
+        player.request(client, job(m=7), lambda answer: answers.append(answer))
+        player.slots[0].worker.process.kill()
         await heard(answers, 1)
         assert answers[0]["kind"] == "sorry"
         assert "Another one has taken its place" in answers[0]["sentence"]
-        player.want(seat, job(m=8), lambda answer: answers.append(answer))
+        player.request(client, job(m=8), lambda answer: answers.append(answer))
         await heard(answers, 2)
         assert answers[1]["kind"] == "scene"
 
@@ -97,29 +100,29 @@ def test_a_run_that_is_not_wanted_or_takes_too_long_is_stopped(
     }
 
     async def act(player: Player) -> None:
-        seat, answers = player.seat(), []
-        player.want(seat, job(), lambda answer: answers.append(answer))
+        client, answers = player.client(), []
+        player.request(client, job(), lambda answer: answers.append(answer))
         await heard(answers, 1)  # the process is ready from here on
         answers.clear()
 
-        player.want(seat, long, lambda answer: answers.append(answer))
-        worker = player.workers[0]
+        player.request(client, long, lambda answer: answers.append(answer))
+        slot = player.slots[0]
         await asyncio.sleep(0.2)
-        player.forget(seat)
-        while worker.seat is not None:
+        player.forget(client)
+        while slot.client is not None:
             await asyncio.sleep(0.02)
         assert answers == []
-        assert player.workers == [worker]  # it obeyed, so it lives on
+        assert player.slots == [slot]  # it obeyed, so it lives on
 
-        player.want(seat, long, lambda answer: answers.append(answer))
+        player.request(client, long, lambda answer: answers.append(answer))
         await asyncio.sleep(0.1)
-        player.want(seat, job(m=3), lambda answer: answers.append(answer))
+        player.request(client, job(m=3), lambda answer: answers.append(answer))
         await heard(answers, 1)
         assert answers[0]["kind"] == "scene"
         answers.clear()
 
         player.seconds = 0.3
-        player.want(seat, long, lambda answer: answers.append(answer))
+        player.request(client, long, lambda answer: answers.append(answer))
         await heard(answers, 1)
         assert "takes longer than 0.3 seconds" in answers[0]["sentence"]
 
@@ -164,41 +167,64 @@ def test_a_session_answers_sentences_and_never_raises() -> None:
         session.receive('{"side": "b", "stop": true, "ask": 5}')
         assert said[2]["kind"] == "stopped"
         session.close()
-        assert player.seats == []
+        assert player.clients == []
 
     play(act)
 
 
-def test_a_run_that_needs_too_much_memory_or_breaks_is_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), RuntimeError("can't allocate memory: 3 bytes")],
+    ids=["python", "torch"],
+)
+def test_a_run_that_needs_too_much_memory_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     from attnscope.lab.worlds import scene as scene_module
 
-    def fail(error: Exception) -> dict[str, Any]:
-        def broken(*_: object) -> None:
-            raise error
+    def broken(*_: object) -> None:
+        raise error
 
-        monkeypatch.setattr(scene_module, "scene", broken)
-        return work.answer(job(), lambda: False)
+    monkeypatch.setattr(scene_module, "scene", broken)
+    with pytest.raises(AttnscopeError, match="needs more memory than a run may have"):
+        work.answer(job(), Mock(spec=Job))
 
-    assert "more memory" in fail(MemoryError())["sentence"]
-    assert "more memory" in fail(RuntimeError("can't allocate memory: 3 bytes"))["sentence"]
-    assert capsys.readouterr().err == ""
-    answer = fail(ValueError("some secret"))
-    assert "secret" not in answer["sentence"]
-    assert "some secret" in capsys.readouterr().err
+
+def test_a_bug_and_a_process_that_does_not_start_are_sentences(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("some secret")
+
+    async def act(player: Player) -> None:
+        client, answers = player.client(), []
+        player.request(client, job(), lambda answer: answers.append(answer))
+        await heard(answers, 1)
+        assert "Something went wrong that should not" in answers[0]["sentence"]
+        assert "some secret" not in answers[0]["sentence"]
+        assert "ValueError: some secret" in capsys.readouterr().err
+        monkeypatch.setattr(work, "warm_up", broken)
+        player._replace(player.slots[0])
+        player.request(client, job(), lambda answer: answers.append(answer))
+        await heard(answers, 2)
+        assert "No process could be started" in answers[1]["sentence"]
+        assert "ValueError: some secret" in capsys.readouterr().err
+
+    monkeypatch.setattr(work, "warm_up", None)
+    monkeypatch.setattr(work, "answer", broken)
+    play(act)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
 def test_a_run_beyond_the_limit_on_memory_ends_and_the_next_one_works() -> None:
     async def act(player: Player) -> None:
-        seat, answers = player.seat(), []
+        client, answers = player.client(), []
         big = job(m=20, dictionary=2000, dim=100)
-        player.want(seat, big, lambda answer: answers.append(answer))
+        player.request(client, big, lambda answer: answers.append(answer))
         await heard(answers, 1)
         assert answers[0]["kind"] == "sorry"
         assert "memory" in answers[0]["sentence"]
-        player.want(seat, job(), lambda answer: answers.append(answer))
+        player.request(client, job(), lambda answer: answers.append(answer))
         await heard(answers, 2)
         assert answers[1]["kind"] == "scene"
 

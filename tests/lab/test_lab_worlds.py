@@ -19,7 +19,7 @@ from attnscope.lab.worlds.scene import scene
 from attnscope.lab.worlds.solving import Stopped, solve
 from attnscope.report.figure import Dots, Figure, Line, Rule
 from attnscope.report.interactive import layout
-from attnscope.studies import load
+from attnscope.catalogue import load
 
 SMALL: dict[str, dict[str, Any]] = {
     "lu2021": {"m": 3, "dictionary": 50, "dim": 5, "topics": 3, "draw": 4},

@@ -17,7 +17,7 @@ import xarray as xr
 
 import attnscope
 from attnscope.studies.lu2021 import Sen
-from attnscope.studies.runner import command_line
+from attnscope.results import command_line
 from attnscope.trajectory import RunFolder, open_run
 
 pytestmark = [

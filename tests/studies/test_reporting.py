@@ -12,7 +12,7 @@ from toy_study import Bowl
 import attnscope
 from attnscope.claims import Finding
 from attnscope.errors import AttnscopeError
-from attnscope.studies.reporting import keep_findings, page_of
+from attnscope.results import keep_findings, page_of
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_findings_are_not_decided_twice(tree: xr.DataTree, monkeypatch: pytest.M
     def never(*_: object) -> None:
         raise AssertionError("decided again")
 
-    monkeypatch.setattr("attnscope.studies.reporting.findings", never)
+    monkeypatch.setattr("attnscope.results.findings", never)
     assert attnscope.write_report(tree, found=found).exists()
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 from toy_study import Relay
 
 import attnscope
-from attnscope.studies import runner
+from attnscope.experiment import runner
 
 pytestmark = pytest.mark.xdist_group("runner")
 

@@ -13,7 +13,7 @@ from toy_study import Bowl
 
 import attnscope
 from attnscope.errors import AttnscopeError
-from attnscope.studies import runner
+from attnscope.experiment import runner
 from attnscope.studies.lu2021 import Sen
 from attnscope.trajectory import RunFolder, open_run
 

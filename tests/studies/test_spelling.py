@@ -14,7 +14,8 @@ from toy_study import Bowl
 
 from attnscope.cli.run import parse
 from attnscope.studies.lu2021 import Capacity, Cnn, Query, Sen, Synergy
-from attnscope.studies.runner import command_line, python_lines
+from attnscope.results import command_line
+from attnscope.results import python_lines
 from attnscope.trajectory import open_run
 
 NUMBERS = st.floats(1e-8, 1e3, allow_nan=False)

@@ -12,7 +12,7 @@ from toy_study import Bowl
 from attnscope import studies
 from attnscope.engines import Descent, Flow
 from attnscope.errors import AttnscopeError
-from attnscope.studies.base import Study
+from attnscope.experiment import Study
 from attnscope.studies.lu2021 import Query, Sen
 
 

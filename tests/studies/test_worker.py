@@ -11,8 +11,8 @@ from toy_study import Bowl
 
 import attnscope
 from attnscope.errors import AttnscopeError
-from attnscope.studies import runner
-from attnscope.studies.worker import execute
+from attnscope.experiment import runner
+from attnscope.experiment import execute
 from attnscope.trajectory import RunFolder, open_run
 
 STUDY = Bowl(engine="descent", seeds=1)

@@ -14,7 +14,8 @@ from attnscope.claims import Claim, below
 from attnscope.engines import Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.report.figure import Figure, Line, Panel
-from attnscope.studies.base import Problem, Study
+from attnscope.experiment import Problem
+from attnscope.experiment import Study
 
 CASES = {"steep": 1.0, "flat": 0.25}
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from attnscope.cli import main
-from attnscope.studies import runner
+from attnscope.experiment import runner
 from attnscope.trajectory import open_run
 
 SPEC = {"seeds": 1, "epochs": 300, "dictionary": 60, "train": 40, "test": 20, "m": 4}

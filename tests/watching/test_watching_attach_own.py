@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from watched_toys import Reader
 
 from attnscope.errors import AttnscopeError
 from attnscope.watching.points import find
+from watched_toys import Reader
 
 IDS = torch.arange(24).reshape(4, 6) % 11
 

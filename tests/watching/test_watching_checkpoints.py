@@ -12,12 +12,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file, save_model
 from torch import nn
-from watched_toys import Reader
 
 import attnscope.watching as watching
 from attnscope.errors import AttnscopeError
 from attnscope.trajectory import RunFolder, open_run
 from attnscope.watching.checkpoints import find_checkpoints, from_checkpoints
+from watched_toys import Reader
 
 IDS = torch.randint(0, 11, (3, 6), generator=torch.Generator().manual_seed(2))
 GIVEN: dict[str, Any] = {"probe": IDS, "attention": "attention:weights"}

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from watched_toys import Reader
 
 from attnscope.errors import AttnscopeError
 from attnscope.trajectory import RunFolder, open_run
+from watched_toys import Reader
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 try:

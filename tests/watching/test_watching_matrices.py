@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import Tensor, nn
-from watched_toys import Own, Reader
 
 from attnscope.watching.matrices import MATRICES, Projections, find_projections, missing
 from attnscope.watching.points import find
+from watched_toys import Own, Reader
 
 
 def _matrices(model: nn.Module, layer: Projections) -> list[Tensor]:

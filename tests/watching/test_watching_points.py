@@ -5,9 +5,9 @@ import sys
 
 import torch
 from torch import Tensor, nn
-from watched_toys import Own, Reader
 
 from attnscope.watching.points import COMPILED, describe, find, uncompiled
+from watched_toys import Own, Reader
 
 
 class Upside(nn.Module):

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from watched_toys import Own, Reader
 
 from attnscope.errors import AttnscopeError
 from attnscope.watching.points import find
 from attnscope.watching.probe import Probe, input_embedding
+from watched_toys import Own, Reader
 
 IDS = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]])
 
@@ -32,7 +32,7 @@ def test_every_form_gives_the_same(batch: Any) -> None:
     model = Reader()
     probe = Probe(model, batch)
     probe.watch([Own(model)])
-    look = probe.look()
+    look = probe.evaluate()
     assert torch.equal(look.output, _answer(model, IDS))  # type: ignore[arg-type]
     assert torch.equal(look.attention[0], model.attention.weights)
     assert look.ids is not None
@@ -46,7 +46,7 @@ def test_gradients_are_not_touched() -> None:
     model = Reader()
     probe = Probe(model, IDS)
     probe.watch([Own(model)])
-    probe.look()
+    probe.evaluate()
     with torch.enable_grad():
         probe.through(lambda e: e.detach().requires_grad_())
     assert all(p.grad is None for p in model.parameters())
@@ -66,7 +66,7 @@ def test_padding_is_left_out(batch_first: bool) -> None:
     src = x if batch_first else x.transpose(0, 1)
     probe = Probe(model, {"src": src, "src_key_padding_mask": padding})
     probe.watch(find(model))
-    look = probe.look()
+    look = probe.evaluate()
     assert len(look.attention) == 2
     for index in range(2):
         assert torch.equal(look.asking[index], ~padding)
@@ -76,17 +76,17 @@ def test_padding_is_left_out(batch_first: bool) -> None:
     # The same positions come out when the batch does not say what is padding.
     own = Probe(model, lambda m: m(src, src_key_padding_mask=padding))
     own.watch(find(model))
-    assert torch.equal(own.look().asking[0], ~padding)
+    assert torch.equal(own.evaluate().asking[0], ~padding)
 
 
 def test_what_was_once_visible_stays_visible() -> None:
     model = Reader()
     probe = Probe(model, IDS)
     probe.watch([Own(model)])
-    probe.look()
+    probe.evaluate()
     with torch.no_grad():
         model.attention.qkv.weight.mul_(1e4)  # attention collapses, and weights underflow
-    look = probe.look()
+    look = probe.evaluate()
     assert (look.attention[0] == 0).any()
     assert look.visible[0].all()
 
@@ -120,4 +120,4 @@ def test_a_compiled_model_is_shown_uncompiled() -> None:
     compiled = torch.compile(model, backend="eager")
     probe = Probe(compiled, IDS)  # type: ignore[arg-type]
     probe.watch([Own(model)])
-    assert torch.equal(probe.look().output, _answer(model, IDS))  # type: ignore[arg-type]
+    assert torch.equal(probe.evaluate().output, _answer(model, IDS))  # type: ignore[arg-type]

@@ -11,7 +11,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from watched_toys import Reader
 
 from attnscope.errors import AttnscopeError
 from attnscope.trajectory import open_run
@@ -19,6 +18,7 @@ from attnscope.watching import Every, mass_on, watch
 from attnscope.watching.readings.embeddings import read_words
 from attnscope.watching.readings.lexical import log_likelihood
 from attnscope.watching.readings.topics import read_topics
+from watched_toys import Reader
 
 IDS = torch.tensor([[1, 2, 3, 4, 2], [5, 6, 7, 8, 1]])
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from watched_toys import Reader
 
 from attnscope.trajectory import open_run
 from attnscope.watching import watch
 from attnscope.watching.readings.weights import blocks
+from watched_toys import Reader
 
 NAMES = ["weight_norm", "stable_rank", "update_ratio", "gradient_norm"]
 NAMES += ["query_key_gradient_ratio", "block_gradient_norm"]

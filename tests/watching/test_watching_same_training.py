@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from watched_toys import Reader
 
 from attnscope.trajectory import open_run
 from attnscope.watching import watch
 from attnscope.watching.readings import catalogue
-from attnscope.watching.readings.offer import Subject
+from attnscope.watching.readings.offer import WatchedModel
+from watched_toys import Reader
 
 IDS = torch.tensor([[1, 2, 3, 4, 5], [5, 6, 7, 8, 2]])
-ALL = ["loss", *catalogue(Subject(nn.Linear(1, 1)))]
+ALL = ["loss", *catalogue(WatchedModel(nn.Linear(1, 1)))]
 
 
 class Encoder(nn.Module):

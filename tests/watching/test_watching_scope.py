@@ -13,12 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from watched_toys import LOSS, NORM, WEIGHTS, Reader, scope, train
 
-from attnscope.trajectory import RunFolder, open_run
-from attnscope.watching import channels
+from attnscope.trajectory import RunFolder, arrays, channel, open_run
 from attnscope.watching.moment import Reading
 from attnscope.watching.scope import new_folder
+from watched_toys import LOSS, NORM, WEIGHTS, Reader, scope, train
 
 STEP = (("step", 1, (LOSS, NORM, WEIGHTS)),)
 
@@ -157,7 +156,7 @@ def test_a_folder_that_exists_is_left_alone(tmp_path: Path) -> None:
 def test_a_disk_that_fills_up_ends_the_recording_not_the_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write, left = channels.write_bytes, [6]
+    write, left = arrays.write_bytes, [6]
 
     def full(path: Path, data: bytes) -> Path:
         left[0] -= 1
@@ -165,8 +164,8 @@ def test_a_disk_that_fills_up_ends_the_recording_not_the_training(
             raise OSError(28, "No space left on device")
         return write(path, data)
 
-    monkeypatch.setattr(channels, "write_bytes", full)
-    monkeypatch.setattr(channels, "CHUNK_POINTS", 4)
+    monkeypatch.setattr(arrays, "write_bytes", full)
+    monkeypatch.setattr(channel, "CHUNK_POINTS", 4)
     with pytest.warns(UserWarning, match=r"recording stopped at step \d+ .*Training goes on") as w:
         _, losses = train(300, lambda model, _: scope(model, tmp_path / "run"))
     assert len(losses) == 300
@@ -228,7 +227,7 @@ train(10**9, lambda model, _: scope(model, Path(sys.argv[1])),
 
 
 def test_a_killed_process_leaves_a_readable_run(tmp_path: Path) -> None:
-    script = SCRIPT.format(here=str(Path(__file__).parent))
+    script = SCRIPT.format(here=str(Path(__file__).parents[1]))
     process = subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path / "run")], stdout=subprocess.PIPE, text=True
     )
@@ -252,14 +251,14 @@ def test_a_killed_process_leaves_a_readable_run(tmp_path: Path) -> None:
 def test_a_process_killed_while_it_closes_leaves_a_readable_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tell, told = channels._tell_length, [0]
+    tell, told = channel.tell_length, [0]
 
-    def half(channel: channels.Channel) -> None:
+    def half(array: Path, axis: int, length: int) -> None:
         told[0] += 1
         if told[0] < 3:
-            tell(channel)
+            tell(array, axis, length)
 
-    monkeypatch.setattr(channels, "_tell_length", half)
+    monkeypatch.setattr(channel, "tell_length", half)
     _, losses = train(20, lambda model, _: scope(model, tmp_path / "run", STEP))
     assert told[0] > 3
     found = open_run(tmp_path / "run")["observables/loss"].to_numpy()[0]
@@ -267,20 +266,20 @@ def test_a_process_killed_while_it_closes_leaves_a_readable_run(
 
 
 def test_memory_does_not_grow_with_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channels, "CHUNK_POINTS", 8)
+    monkeypatch.setattr(channel, "CHUNK_POINTS", 8)
     made: list[int] = []
-    fresh = channels.Channel._empty
+    fresh = channel.Channel._empty
 
-    def count(self: channels.Channel) -> object:
+    def count(self: channel.Channel) -> object:
         before = self.made
         buffer = fresh(self)
         made.append(self.made - before)
         return buffer
 
-    monkeypatch.setattr(channels.Channel, "_empty", count)
+    monkeypatch.setattr(channel.Channel, "_empty", count)
     train(400, lambda model, _: scope(model, tmp_path / "run"))
     assert len(made) > 100
-    assert sum(made) <= 3 * (channels.SPARES + 1)
+    assert sum(made) <= 3 * (channel.SPARES + 1)
 
 
 def test_without_warnings_when_all_is_well(tmp_path: Path) -> None:

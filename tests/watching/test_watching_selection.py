@@ -9,7 +9,7 @@ from torch import nn
 from attnscope.engines.observe import Observable
 from attnscope.errors import AttnscopeError
 from attnscope.watching.moment import Moment, Reading
-from attnscope.watching.readings.offer import NO_ATTENTION, Look, Offer
+from attnscope.watching.readings.offer import NO_ATTENTION, Evaluation, Offer
 from attnscope.watching.selection import select
 from attnscope.watching.track import Every
 
@@ -59,7 +59,7 @@ def test_functions_are_named_by_themselves_or_by_what_they_look_at() -> None:
     record = [largest, lambda m: m.weight.norm(), observable]
     ((_, _, readings), _) = select(record, 100, OFFERS)  # type: ignore[arg-type]
     assert [reading.name for reading in readings] == ["largest", "weight.norm", "bias"]
-    moment = Moment(model, 1, 0.0, (), lambda: Look(()))
+    moment = Moment(model, 1, 0.0, (), lambda: Evaluation(()))
     values = [reading.read(moment) for reading in readings]
     assert values[0] == model.weight.max()
     assert values[1] == model.weight.norm()
@@ -70,16 +70,16 @@ def test_functions_are_named_by_themselves_or_by_what_they_look_at() -> None:
 def test_a_function_may_have_nothing_to_read_before_the_first_step() -> None:
     ((_, _, (reading,)), _) = select([lambda m: m.weight.grad.norm()], 100, OFFERS)
     model = nn.Linear(2, 2)
-    assert reading.read(Moment(model, 0, 0.0, (), lambda: Look(()))) is None
+    assert reading.read(Moment(model, 0, 0.0, (), lambda: Evaluation(()))) is None
     with pytest.raises(AttributeError):
-        reading.read(Moment(model, 1, 0.0, (), lambda: Look(())))
+        reading.read(Moment(model, 1, 0.0, (), lambda: Evaluation(())))
 
 
 def test_a_function_may_run_the_model_without_leaving_a_trace() -> None:
     model = nn.Sequential(nn.Dropout(0.5), nn.BatchNorm1d(2))
     ((_, _, (reading,)), _) = select([lambda m: m(torch.ones(3, 2)).sum()], 100, OFFERS)
     before = torch.get_rng_state()
-    reading.read(Moment(model, 1, 0.0, (), lambda: Look(())))
+    reading.read(Moment(model, 1, 0.0, (), lambda: Evaluation(())))
     assert torch.equal(torch.get_rng_state(), before)
     assert model[1].num_batches_tracked == 0
     assert model.training

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from watched_toys import Reader
 
 from attnscope.errors import AttnscopeError
 from attnscope.trajectory import open_run
 from attnscope.watching import Reading, watch
+from watched_toys import Reader
 
 IDS = torch.tensor([[1, 2, 3, 4, 5], [5, 6, 7, 8, 2]])
 OWN = "attention:weights"
@@ -183,7 +183,7 @@ def test_an_encoder_and_a_decoder_have_masks_of_their_own(tmp_path: Path) -> Non
     with probe.beginning() as run:
         points = find(model, None, run)
     probe.watch(points)
-    look = probe.look()
+    look = probe.evaluate()
     sizes = [tuple(weights.shape[2:]) for weights in look.attention]
     assert sizes == [(5, 5), (4, 4), (4, 5)]
     asking = [part.sum(-1).tolist() for part in look.asking]

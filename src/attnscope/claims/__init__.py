@@ -6,8 +6,20 @@ from attnscope.claims.claim import (
     Finding,
     above,
     below,
+    call,
     examine,
+    examine_all,
     within,
 )
 
-__all__ = ["Claim", "Criterion", "Finding", "above", "below", "examine", "within"]
+__all__ = [
+    "Claim",
+    "Criterion",
+    "Finding",
+    "above",
+    "below",
+    "call",
+    "examine",
+    "examine_all",
+    "within",
+]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
-from scipy.special import stdtrit
+
+from attnscope.errors import AttnscopeError
+from attnscope.probes.intervals import mean_interval
+from attnscope.trajectory import Readings
 
 Verdict = Literal["holds", "fails", "undecided"]
 
@@ -64,41 +67,93 @@ def within(low: float, high: float) -> Criterion:
     return Criterion(low, high)
 
 
-Statistic = Callable[[xr.DataTree], np.ndarray]
-"""Maps a trajectory to one number per seed."""
+Statistic = Callable[[Readings, Any], Any]
+"""Maps readings and an argument to one number per seed."""
+
+
+def call(run: Readings, statistic: Callable[[Readings], Any]) -> Any:
+    """Return what a statistic of the readings alone is.
+
+    It is the ``of`` of a claim whose statement and control are two functions.
+    """
+    return statistic(run)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of a paper, made decidable.
+    """A statement of a paper, made decidable: one function, and two arguments of it.
+
+    The function is evaluated with the statement's argument, and must satisfy the criterion; then
+    with the control's, where it must fail::
+
+        Claim(
+            "corollary1",
+            "the norm of every topic word is √(2(s + (exp(s) - 1)/m)).",
+            of=deviation,  # deviation(run, m) returns one number per seed
+            given=20,
+            holds=below(0.02),
+            control=(40, "the wrong m"),
+        )
 
     Args:
         key: short name, unique within the study.
         sentence: the statement in words.
+        of: the statistic, a function of readings and an argument that returns one number per seed.
+        given: the argument of the statement.
+        holds: what the number must satisfy; fixed here, before any run.
+        control: the argument with which the statement must fail, and the case in words.
         source: where the paper says it.
         paper: the paper's own value, as text.
-        statistic: one number per seed.
-        criterion: what the number must satisfy; fixed here, before any run.
-        control_sentence: a case in which the statement must fail.
-        control: the same statistic in that case.
+        measure: what the statistic is, in words.
         each: every seed must satisfy the criterion, the interval is their range, and the control
             must fail for every seed. Otherwise the interval is Student's 95 % interval of the mean
             over seeds, and both are judged by it.
         reason: why it does not hold as printed, shown if it fails.
-        measure: what the statistic is, in words.
+        per: cases that it is stated of, one by one. The statistic then gets the readings of the
+            case, ``{case}`` in the sentence is its name, and the key ends with it.
+
+    Raises:
+        AttnscopeError: statement and control have the same argument.
     """
 
     key: str
     sentence: str
-    source: str
-    paper: str
-    statistic: Statistic
-    criterion: Criterion
-    control_sentence: str
-    control: Statistic
+    of: Statistic
+    given: Any
+    holds: Criterion
+    control: tuple[Any, str]
+    source: str = ""
+    paper: str = ""
+    measure: str = ""
     each: bool = True
     reason: str = ""
-    measure: str = ""
+    per: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if type(self.control[0]) is type(self.given) and np.all(self.control[0] == self.given):
+            raise AttnscopeError(
+                f"claim '{self.key}' has {self.given!r} as the argument of its statement and of "
+                "its control: expected a control that can fail where the statement holds."
+            )
+
+    def expanded(self) -> list[tuple[Claim, str | None]]:
+        """Return the claim once for each case it is stated of, with the case."""
+        if not self.per:
+            return [(self, None)]
+        words = ("sentence", "reason", "measure")
+        return [
+            (
+                replace(
+                    self,
+                    key=f"{self.key}-{case}",
+                    per=(),
+                    control=(self.control[0], self.control[1].replace("{case}", case)),
+                    **{name: getattr(self, name).replace("{case}", case) for name in words},
+                ),
+                case,
+            )
+            for case in self.per
+        ]
 
 
 @dataclass(frozen=True)
@@ -136,31 +191,41 @@ class Finding:
         return cls(**known)
 
 
-def examine(claim: Claim, tree: xr.DataTree) -> Finding:
-    """Compute the statistic and its control on a trajectory, and judge both."""
-    values, control_values = _numbers(claim.statistic(tree)), _numbers(claim.control(tree))
+def examine(claim: Claim, run: Readings | xr.DataTree, case: str | None = None) -> Finding:
+    """Compute the statistic and its control on a trajectory, and judge both.
+
+    Args:
+        claim: of one case, or of all of them together; see :meth:`Claim.expanded`.
+        run: the readings.
+        case: whose readings the statistic gets; all of them unless given.
+    """
+    view = run if isinstance(run, Readings) else Readings(run)
+    view = view if case is None else view.of(case)
+    argument, control_sentence = claim.control
+    values = _numbers(claim.of(view, claim.given))
+    control_values = _numbers(claim.of(view, argument))
     ours, low, high, count = summarise(values, claim.each)
     control, control_low, control_high, _ = summarise(control_values, claim.each)
     if claim.each:
-        verdict = claim.criterion.judge_each(values)
+        verdict = claim.holds.judge_each(values)
         known = control_values.size > 0 and not np.isnan(control_values).any()
-        control_fails = bool(known and not claim.criterion.inside(control_values).any())
+        control_fails = bool(known and not claim.holds.inside(control_values).any())
     else:
-        verdict = claim.criterion.judge(low, high)
-        control_fails = claim.criterion.judge(control_low, control_high) == "fails"
+        verdict = claim.holds.judge(low, high)
+        control_fails = claim.holds.judge(control_low, control_high) == "fails"
     return Finding(
         key=claim.key,
         sentence=claim.sentence,
         source=claim.source,
         paper=claim.paper,
-        criterion=str(claim.criterion),
+        criterion=str(claim.holds),
         ours=ours,
         low=low,
         high=high,
         seeds=count,
         interval="range over seeds" if claim.each else "95 % interval of the mean",
         verdict=verdict,
-        control_sentence=claim.control_sentence,
+        control_sentence=control_sentence,
         control=control,
         control_low=control_low,
         control_high=control_high,
@@ -168,6 +233,11 @@ def examine(claim: Claim, tree: xr.DataTree) -> Finding:
         reason=claim.reason if verdict != "holds" else "",
         measure=claim.measure,
     )
+
+
+def examine_all(claims: Iterable[Claim], run: Readings | xr.DataTree) -> list[Finding]:
+    """Decide every claim, case by case where it is stated of several."""
+    return [examine(each, run, case) for claim in claims for each, case in claim.expanded()]
 
 
 def summarise(values: np.ndarray, each: bool) -> tuple[float, float, float, int]:
@@ -178,15 +248,11 @@ def summarise(values: np.ndarray, each: bool) -> tuple[float, float, float, int]
     values = _numbers(values)
     if values.size == 0:
         return math.nan, math.nan, math.nan, 0
-    mean = float(values.mean())
     if each:
-        return mean, float(values.min()), float(values.max()), values.size
-    if values.size == 1:
-        return mean, math.nan, math.nan, 1
-    # Student's quantile; scipy.stats, which has it too, takes a second to import.
-    half = float(stdtrit(values.size - 1, 0.975) * values.std(ddof=1) / math.sqrt(values.size))
-    return mean, mean - half, mean + half, values.size
+        return float(values.mean()), float(values.min()), float(values.max()), values.size
+    mean, low, high = mean_interval(values)
+    return float(mean), float(low), float(high), values.size
 
 
-def _numbers(values: np.ndarray) -> np.ndarray:
+def _numbers(values: Any) -> np.ndarray:
     return np.atleast_1d(np.asarray(values, dtype=float))

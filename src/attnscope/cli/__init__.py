@@ -12,7 +12,8 @@ from attnscope.errors import AttnscopeError, nearest
 
 VERBS = {
     "list": "the studies there are",
-    "run": "run a study: attnscope run lu2021.sen",
+    "run": "run a study: attnscope run lu2021.sen, attnscope run mine.py",
+    "new": "write a small study of your own to start from: attnscope new mine.py",
     "claims": "the claims ledger over the runs there are",
     "show": "what a run is, and what came of it",
     "watch": "a trajectory from saved weights: attnscope watch --checkpoints DIR --out RUN",
@@ -99,6 +100,12 @@ def _dispatch(words: list[str]) -> int:
 
         _parser("list").parse_args(rest)
         return listing()
+    if verb == "new":
+        from attnscope.cli.new import new
+
+        parser = _parser("new")
+        parser.add_argument("file", help="the file to write, such as mine.py")
+        return new(parser.parse_args(rest).file)
     if verb == "claims":
         from attnscope.cli.ledger import ledger
 

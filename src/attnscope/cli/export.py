@@ -20,10 +20,10 @@ def export(words: list[str], description: str) -> int:
 
     from rich.console import Console
 
+    from attnscope.export import export as write
     from attnscope.trajectory import open_run
-    from attnscope.watching import export as exporting
 
-    path, left = exporting.export(open_run(options.run), options.to, options.out)
+    path, left = write(open_run(options.run), options.to, options.out)
     console = Console()
     if left:
         maps = ", ".join(f"{name} ({count:,} numbers)" for name, count in left.items())

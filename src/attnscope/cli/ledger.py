@@ -11,7 +11,7 @@ from attnscope.claims import Finding
 from attnscope.cli.kept import kept_findings
 from attnscope.errors import AttnscopeError, nearest
 from attnscope.report.terminal import claims_table
-from attnscope.studies import names
+from attnscope.catalogue import names
 from attnscope.trajectory.folder import RunFolder
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from attnscope.studies import names, summary
+from attnscope.catalogue import names, summary
 
 
 def listing() -> int:

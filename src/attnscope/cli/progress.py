@@ -10,12 +10,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
-    from attnscope.studies.base import Study
-    from attnscope.studies.runner import Listener
+    from attnscope.experiment import Experiment, Listener
 
 
 @contextmanager
-def progress(study: Study) -> Iterator[Listener]:
+def progress(study: Experiment) -> Iterator[Listener]:
     """Show how much of the training time of all runs is done."""
     total = len(study.runs())
     fractions: dict[int, float] = {}

@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
+import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated
 
+from attnscope.catalogue import load, names
 from attnscope.datasets.place import VARIABLE
 from attnscope.errors import AttnscopeError, nearest
-from attnscope.studies import load, names
+
+if TYPE_CHECKING:
+    from attnscope.experiment import Experiment
 
 COMMON = ("scale", "out", "workers", "resume", "report", "data_dir")
 
@@ -54,8 +58,8 @@ def run(words: list[str]) -> int:
 
     from attnscope.cli.progress import progress
     from attnscope.report.terminal import claims_table, plain_table
-    from attnscope.studies.reporting import keep_findings, write_report
-    from attnscope.studies.runner import run as run_study
+    from attnscope.experiment import run as run_study
+    from attnscope.results import keep_findings, printed, write_report
 
     with progress(study) as listener:
         tree = run_study(
@@ -68,7 +72,7 @@ def run(words: list[str]) -> int:
         )
     console = Console()
     found = keep_findings(tree)
-    for table in study.printed(tree):
+    for table in printed(tree):
         console.print(plain_table(table))
     console.print(claims_table(found))
     if departures := study.departures():
@@ -83,7 +87,7 @@ def run(words: list[str]) -> int:
     return 0
 
 
-def parse(study_class: type[Any], flags: list[str]) -> tuple[Options, Any]:
+def parse(study_class: type[Experiment], flags: list[str]) -> tuple[Options, Experiment]:
     """Turn flags into options and a spec.
 
     Raises:
@@ -91,7 +95,14 @@ def parse(study_class: type[Any], flags: list[str]) -> tuple[Options, Any]:
     """
     import tyro
 
-    fields = [field.name for field in dataclasses.fields(study_class)]
+    from attnscope.experiment.spec import settings
+
+    default = study_class.at(_value(flags, "scale") or "paper")  # type: ignore[arg-type]
+    engine = _value(flags, "engine")
+    if engine is not None:
+        default = default.but(engine=engine)
+    flags = _respelled(default, flags)
+    fields = settings(default)
     known = [f"--{name.replace('_', '-')}" for name in (*COMMON, *fields)]
     known += [f"--no-{name[2:]}" for name in known] + ["--help"]
     for word in flags:
@@ -101,12 +112,22 @@ def parse(study_class: type[Any], flags: list[str]) -> tuple[Options, Any]:
                 f"{study_class.name()} has no field '{word}'.{nearest(flag, known)} Expected one "
                 f"of the fields that `attnscope run {study_class.name()} --help` lists."
             )
-    default = study_class.at(_scale(flags))
+    spec = dataclasses.make_dataclass(
+        "Spec",
+        [
+            (
+                name,
+                Annotated[each.kind, tyro.conf.arg(help=each.meaning)],
+                dataclasses.field(default=each.value),
+            )
+            for name, each in fields.items()
+        ],
+    )
     command = dataclasses.make_dataclass(
         "Command",
         [
             ("options", tyro.conf.OmitArgPrefixes[Options]),
-            ("study", tyro.conf.OmitArgPrefixes[study_class]),  # type: ignore[misc, valid-type]
+            ("study", tyro.conf.OmitArgPrefixes[spec]),  # type: ignore[valid-type]
         ],
     )
     # tyro quotes a value of the wrong kind, says which kind was expected, and exits with code 2.
@@ -114,16 +135,45 @@ def parse(study_class: type[Any], flags: list[str]) -> tuple[Options, Any]:
         command,
         prog=f"attnscope run {study_class.name()}",
         description=(study_class.__doc__ or "").split("\n")[0],
-        default=command(Options(), default),
+        default=command(Options(), spec()),
         args=flags,
     )
-    return parsed.options, parsed.study
+    wanted = {
+        name: getattr(parsed.study, name)
+        for name, each in fields.items()
+        if getattr(parsed.study, name) != each.value
+    }
+    return parsed.options, default.but(**wanted)
 
 
-def _scale(flags: list[str]) -> str:
+def _value(flags: list[str], name: str) -> str | None:
+    """Return the value of a flag that has to be known before the others are."""
     for index, word in enumerate(flags):
-        if word == "--scale" and index + 1 < len(flags):
+        if word == f"--{name}" and index + 1 < len(flags):
             return flags[index + 1]
-        if word.startswith("--scale="):
+        if word.startswith(f"--{name}="):
             return word.split("=", 1)[1]
-    return "paper"
+    return None
+
+
+def _respelled(default: Experiment, flags: list[str]) -> list[str]:
+    """Put the new spelling of a flag in the place of an old one, and say so."""
+    from attnscope.experiment.spec import renamings, settings
+
+    fields, old = settings(default), renamings(default)
+    fresh = []
+    for word in flags:
+        flag, equals, value = word.partition("=")
+        name = flag[2:].replace("-", "_")
+        if word.startswith("--") and name in old and name not in fields:
+            new = old[name]
+            if new is None:
+                raise AttnscopeError(
+                    f"{flag} is not a field of {default.name()} any more: expected one of the "
+                    f"fields that `attnscope run {default.name()} --help` lists."
+                )
+            spelled = f"--{new.replace('_', '-')}"
+            print(f"attnscope: {flag} is now called {spelled}", file=sys.stderr)
+            word = f"{spelled}{equals}{value}"
+        fresh.append(word)
+    return fresh

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from attnscope.cli.kept import kept_findings
 from attnscope.report.terminal import claims_table, diagnosis_list
-from attnscope.studies import of_tree
+from attnscope.catalogue import of_tree
 from attnscope.trajectory import RunFolder, open_run
 
 SPEC_WIDTH = 200

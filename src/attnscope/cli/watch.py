@@ -76,7 +76,7 @@ def watch(words: list[str], description: str) -> int:
         )
     where = f"run: {path}"
     if not options.no_report:
-        from attnscope.studies.reporting import write_report
+        from attnscope.results import write_report
         from attnscope.trajectory import open_run
 
         with errors.status("drawing the report"):

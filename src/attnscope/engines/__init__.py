@@ -14,9 +14,11 @@ from attnscope.engines.observe import (
 from attnscope.engines.schedule import OneCycle, Switch
 from attnscope.engines.sink import Checkpoint, Memory, Sink
 from attnscope.engines.solution import Outcome, Solution
+from attnscope.engines.steps import Adam, Sgd, Steps
 from attnscope.engines.stopping import LossBelow, Patience
 
 __all__ = [
+    "Adam",
     "Checkpoint",
     "Descent",
     "Final",
@@ -31,8 +33,10 @@ __all__ = [
     "Outcome",
     "Patience",
     "Record",
+    "Sgd",
     "Sink",
     "Solution",
+    "Steps",
     "Switch",
     "snapshots",
 ]

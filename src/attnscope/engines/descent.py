@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ from attnscope.engines.observe import Record
 from attnscope.engines.parameters import FlatParameters, Loss, flattened
 from attnscope.engines.schedule import OneCycle, Switch
 from attnscope.engines.sink import Checkpoint, Memory, Sink
-from attnscope.engines.solution import Outcome, Solution
+from attnscope.engines.solution import Outcome, Solution, ending
 from attnscope.engines.stopping import Stop
 from attnscope.errors import AttnscopeError
 
@@ -45,6 +45,7 @@ class Descent:
         switches: changes to the model on the way.
         shuffle: ``False`` hands out rows 0, 1, 2, ... in this order, epoch after epoch: whoever
             serves the rows has ordered them.
+        epochs: how many steps, where :meth:`run` is not told when to end.
     """
 
     lr: float = 0.1
@@ -58,10 +59,18 @@ class Descent:
     schedule: OneCycle | None = None
     switches: tuple[Switch, ...] = ()
     shuffle: bool = True
+    epochs: int | None = None
+
+    spec: ClassVar[tuple[str, ...]] = ("lr", "epochs")
+    """Fields that are settings of a study; the others follow from its data."""
+    renamed: ClassVar[dict[str, str | None]] = {"correct": None}
+    """Fields of other engines that say nothing here."""
 
     def __post_init__(self) -> None:
         if not 0 < self.lr < math.inf:
             raise AttnscopeError(f"lr = {self.lr}: expected a finite learning rate above 0.")
+        if self.epochs is not None and self.epochs < 1:
+            raise AttnscopeError(f"epochs = {self.epochs}: expected 1 or more.")
         if not 0 < self.grid < math.inf:
             raise AttnscopeError(f"tick = {self.tick}: expected a finite time above 0.")
         for name in ("eps", "clip"):
@@ -84,20 +93,40 @@ class Descent:
         """Time of a step, and so the spacing that record points are put on."""
         return self.lr if self.tick is None else self.tick
 
+    @property
+    def end(self) -> float | None:
+        """Time at which a run ends, if the number of steps is known."""
+        return None if self.epochs is None else self.epochs * self.grid
+
+    def describe(self) -> str:
+        """Say how long a run is and what moves it."""
+        return f"{self.epochs or 0:,} epochs by gradient descent"
+
+    def bound(
+        self,
+        rows: int | None = None,
+        seed: int = 0,
+        shuffle: bool = True,
+        switches: tuple[Switch, ...] = (),
+    ) -> Descent:
+        """Return the engine for data of so many rows; unchanged where there are no batches."""
+        if rows is None:
+            return replace(self, switches=switches) if switches else self
+        return replace(self, samples=rows, seed=seed, shuffle=shuffle, switches=switches)
+
     def run(
         self,
         model: nn.Module,
         loss: Loss,
         *,
-        time: float,
+        time: float | None = None,
         record: Sequence[Record],
         stop: Sequence[Stop] = (),
         sink: Sink | None = None,
         resume: Checkpoint | None = None,
     ) -> Solution:
         """Take ``time / grid`` steps. Arguments and result are those of :meth:`Flow.run`."""
-        if not 0 < time < math.inf:
-            raise AttnscopeError(f"time = {time}: expected a finite end after time 0.")
+        time = ending(time, self.end)
         steps = round(time / self.grid)
         if steps < 1:
             raise AttnscopeError(

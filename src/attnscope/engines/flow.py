@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -13,8 +14,9 @@ from attnscope.engines.agenda import Agenda
 from attnscope.engines.observe import Record
 from attnscope.engines.parameters import FlatParameters, Loss, flattened, scalar_loss
 from attnscope.engines.runge_kutta import DormandPrince
+from attnscope.engines.schedule import Switch
 from attnscope.engines.sink import Checkpoint, Memory, Sink
-from attnscope.engines.solution import Outcome, Solution
+from attnscope.engines.solution import Outcome, Solution, ending
 from attnscope.engines.stopping import Stop
 from attnscope.errors import AttnscopeError
 
@@ -45,6 +47,8 @@ class Flow:
             -g(θ + (h/2) g(θ)), equal to it up to the O(h²) terms that the modified equation leaves
             out anyway; it costs two gradients and no second derivative.
         max_steps: give up after so many attempted steps.
+        epochs: steps of gradient descent that a run stands for, where there is ``lr``.
+        until: time at which a run ends, where there is not.
     """
 
     rtol: float = 5e-6
@@ -52,8 +56,30 @@ class Flow:
     lr: float | None = None
     correct: bool = False
     max_steps: int = 100_000
+    epochs: int | None = None
+    until: float | None = None
+
+    spec: ClassVar[tuple[str, ...]] = (
+        "lr",
+        "epochs",
+        "until",
+        "correct",
+        "rtol",
+        "atol",
+        "max_steps",
+    )
+    """Fields that are settings of a study: all of them."""
+    renamed: ClassVar[dict[str, str | None]] = {}
+    """Old spellings of the fields."""
 
     def __post_init__(self) -> None:
+        if self.epochs is not None and self.epochs < 1:
+            raise AttnscopeError(f"epochs = {self.epochs}: expected 1 or more.")
+        if self.epochs is not None and (self.lr is None or self.until is not None):
+            raise AttnscopeError(
+                f"epochs = {self.epochs} with lr = {self.lr} and until = {self.until}: expected "
+                "epochs of a learning rate, or the time until which a run goes."
+            )
         for name in ("rtol", "atol"):
             if not getattr(self, name) > 0:
                 raise AttnscopeError(f"{name} = {getattr(self, name)}: expected a number above 0.")
@@ -70,12 +96,44 @@ class Flow:
         """Spacing that record points are put on."""
         return self.lr
 
+    @property
+    def end(self) -> float | None:
+        """Time at which a run ends, if it is known."""
+        if self.epochs is not None and self.lr is not None:
+            return self.lr * self.epochs
+        return self.until
+
+    def describe(self) -> str:
+        """Say how long a run is and what moves it."""
+        if self.epochs is not None:
+            return f"{self.epochs:,} epochs by gradient flow"
+        return f"gradient flow to time {self.end or 0:g}"
+
+    def bound(
+        self,
+        rows: int | None = None,
+        seed: int = 0,
+        shuffle: bool = True,
+        switches: tuple[Switch, ...] = (),
+    ) -> Flow:
+        """Return the engine itself: a flow is of the full batch.
+
+        Raises:
+            AttnscopeError: there are batches, or changes on the way.
+        """
+        if rows is not None or switches:
+            raise AttnscopeError(
+                f"a flow of {rows} rows with {len(switches)} switches: expected the full batch and "
+                "one model; Descent, Sgd and Adam take mini-batches."
+            )
+        return self
+
     def run(
         self,
         model: nn.Module,
         loss: Loss,
         *,
-        time: float,
+        time: float | None = None,
         record: Sequence[Record],
         stop: Sequence[Stop] = (),
         sink: Sink | None = None,
@@ -86,7 +144,7 @@ class Flow:
         Args:
             model: any module; its trainable parameters move.
             loss: ``loss(model)`` is the full-batch loss, the same at every call.
-            time: the end, learning rate × number of steps.
+            time: the end, learning rate × number of steps; the engine's own unless given.
             record: what to read, and when.
             stop: conditions that end the run earlier.
             sink: where readings go.
@@ -98,8 +156,7 @@ class Flow:
         Raises:
             AttnscopeError: the loss is not a finite scalar at the start.
         """
-        if not 0 < time < math.inf:
-            raise AttnscopeError(f"time = {time}: expected a finite end after time 0.")
+        time = ending(time, self.end)
         if self.lr is not None:
             # The end lies on the grid of the record points, where gradient descent would end.
             time = max(1, round(time / self.lr)) * self.lr

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ class Observable:
         dims: names of the tensor's axes.
         unit: what the number counts, empty for a pure number.
         meaning: a sentence or a formula, kept with the data.
+        coords: labels of axes by their name, such as ``{"matrix": ("K", "Q", "V")}``.
     """
 
     name: str
@@ -31,6 +32,26 @@ class Observable:
     dims: tuple[str, ...] = ()
     unit: str = ""
     meaning: str = ""
+    coords: Mapping[str, Sequence[str | int | float]] = field(default_factory=dict)
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        """Check that declared axes and labels fit what was read.
+
+        Raises:
+            AttnscopeError: they do not.
+        """
+        if len(shape) != len(self.dims):
+            raise AttnscopeError(
+                f"observable '{self.name}' has dims {self.dims} but returned an array of shape "
+                f"{shape}: expected one name per axis."
+            )
+        for dim, labels in self.coords.items():
+            size = dict(zip(self.dims, shape, strict=True)).get(dim)
+            if size != len(labels):
+                raise AttnscopeError(
+                    f"observable '{self.name}' has {len(labels)} labels for '{dim}' but returned "
+                    f"an array of shape {shape} over {self.dims}: expected a label per entry."
+                )
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
+
+from attnscope.errors import AttnscopeError
 
 
 class Outcome(Enum):
@@ -44,3 +47,15 @@ class Solution:
     def failed(self) -> bool:
         """Whether the run broke down, as opposed to ending as it should or being interrupted."""
         return self.outcome in (Outcome.DIVERGED, Outcome.EXHAUSTED)
+
+
+def ending(time: float | None, known: float | None) -> float:
+    """Return when a run ends: as it was told, or as its engine knows.
+
+    Raises:
+        AttnscopeError: neither says it, or it is no finite time after 0.
+    """
+    found = known if time is None else time
+    if found is None or not 0 < found < math.inf:
+        raise AttnscopeError(f"time = {found}: expected a finite end after time 0.")
+    return found

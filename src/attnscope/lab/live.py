@@ -29,9 +29,9 @@ from attnscope.lab.safety import confined, no_way_out
 from attnscope.report.figure import Figure, Panel
 from attnscope.report.interactive import layout
 from attnscope.report.wording import summary
-from attnscope.studies import load, names
-from attnscope.studies.base import Study
-from attnscope.studies.runner import findings
+from attnscope.catalogue import load, names
+from attnscope.experiment import Study
+from attnscope.results import findings
 from attnscope.trajectory import RunFolder, open_run
 
 MOST = 6

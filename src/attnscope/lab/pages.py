@@ -137,7 +137,7 @@ class SceneHandler(Handler):
     async def draw(self, function: Callable[..., Iterator[dict[str, Any]]], *given: Any) -> None:
         """Send what is drawn over there."""
         try:
-            async with aclosing(self.lab.draughtsman.draw(function, *given)) as parts:
+            async with aclosing(self.lab.renderer.draw(function, *given)) as parts:
                 async for part in parts:
                     self.tell(part)
                     await self.flush()

@@ -15,7 +15,7 @@ from typing import Any
 
 from attnscope.errors import AttnscopeError
 from attnscope.lab import shell
-from attnscope.lab.player import Player, Seat
+from attnscope.lab.player import Client, Player
 from attnscope.lab.url import Bench, parse
 from attnscope.lab.worlds import KEYS, WORLDS, Slider, World, world
 from attnscope.lab.worlds.base import LAST_DRAW
@@ -95,36 +95,36 @@ class Session:
 
     def __init__(self, player: Player, send: Callable[[str], None]) -> None:
         self.player, self.send = player, send
-        self.seats: dict[str, Seat] = {side: player.seat() for side in SIDES}
+        self.clients: dict[str, Client] = {side: player.client() for side in SIDES}
 
     def receive(self, text: str) -> None:
         """Do what the page asks for; whatever cannot be done is said in a sentence."""
         try:
             wanted = json.loads(text)
             side, ask = wanted["side"], wanted.get("ask", 0)
-            seat = self.seats[side]
+            client = self.clients[side]
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             self._say({"kind": "sorry", "sentence": "The page said something without sense."})
             return
         head = {"side": side, "ask": ask if isinstance(ask, int) else 0}
         if wanted.get("stop"):
-            self.player.forget(seat)
+            self.player.forget(client)
             self._say({**head, "kind": "stopped"})
             return
         try:
             bench, notes = self._admit(wanted)
         except AttnscopeError as error:
-            self.player.forget(seat)
+            self.player.forget(client)
             self._say({**head, "kind": "sorry", "sentence": str(error)})
             return
         have = wanted.get("have")
-        job = {
+        needed = {
             "world": bench.world.key,
             "setting": bench.setting,
             "have": [str(name) for name in have] if isinstance(have, list) else [],
         }
         head |= {"world": bench.world.key, "setting": bench.setting, "notes": notes}
-        self.player.want(seat, job, lambda answer: self._answer(head, answer))
+        self.player.request(client, needed, lambda answer: self._answer(head, answer))
 
     def _admit(self, wanted: dict[str, Any]) -> tuple[Bench, list[str]]:
         chosen, setting = world(str(wanted.get("world", KEYS[0]))), wanted.get("setting")
@@ -145,5 +145,5 @@ class Session:
 
     def close(self) -> None:
         """Stop what the page waits for."""
-        for seat in self.seats.values():
-            self.player.leave(seat)
+        for client in self.clients.values():
+            self.player.leave(client)

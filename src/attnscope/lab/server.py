@@ -27,10 +27,10 @@ from tornado.websocket import WebSocketHandler
 from attnscope.errors import AttnscopeError
 from attnscope.lab import play, shell
 from attnscope.lab.browse import Kept
-from attnscope.lab.draughtsman import Draughtsman
 from attnscope.lab.handler import HEADERS, Handler
 from attnscope.lab.pages import routes
 from attnscope.lab.player import Player
+from attnscope.lab.renderer import Renderer
 from attnscope.lab.safety import COOKIE, Guard, RefusedError
 
 PORT = 5006
@@ -48,7 +48,7 @@ class Lab(Application):
 
     def __init__(self, runs: Path, guard: Guard, player: Player) -> None:
         self.runs, self.guard, self.player = runs, guard, player
-        self.draughtsman = Draughtsman()
+        self.renderer = Renderer()
         self.kept: Kept = {}
         self._tasks: set[asyncio.Task[None]] = set()
         own = {"lab": self}
@@ -68,7 +68,7 @@ class Lab(Application):
 
     def expect_drawing(self) -> None:
         """Let the process that draws trajectories get ready: somebody looks at the runs."""
-        task = asyncio.create_task(self.draughtsman.warm_up())
+        task = asyncio.create_task(self.renderer.warm_up())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -249,7 +249,7 @@ async def _serve(
         await asyncio.Event().wait()
     finally:
         server.stop()
-        lab.draughtsman.close()
+        lab.renderer.close()
         player.stop()
 
 

@@ -1,101 +1,56 @@
-"""What a process of the player does: runs, one after the other, each to an answer for the page."""
+"""What a process of the player does: a run, to an answer for the page."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import signal
-import sys
-import traceback
 import warnings
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attnscope.errors import AttnscopeError
 
 if TYPE_CHECKING:
     from attnscope.lab.worlds.scene import Scene
+    from attnscope.workers import Job
 
 
-def serve_jobs(pipe: Any, cancelled: Any, memory: int) -> None:
-    """Do runs until the pipe closes.
-
-    Args:
-        pipe: jobs come in as ``(number, job)``, answers go out as dictionaries.
-        cancelled: number of the job that is not wanted any more, shared with the parent.
-        memory: bytes that a run may need.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends us
-    import torch
-
-    torch.set_num_threads(1)
-    warm()
-    limit_memory(memory)
-    with contextlib.suppress(BrokenPipeError):
-        pipe.send({"kind": "ready"})
-        while True:
-            try:
-                number, job = pipe.recv()
-            except EOFError:
-                return
-            pipe.send(answer(job, partial(_is, cancelled, number)))
-
-
-def _is(shared: Any, number: int) -> bool:
-    return bool(shared.value == number)
-
-
-def warm() -> None:
+def warm_up() -> None:
     """Load all worlds and do a tiny run, which loads whatever else is loaded late."""
-    from attnscope.lab.worlds import WORLDS
+    from attnscope.lab.worlds import WORLDS, Setting, world
+    from attnscope.lab.worlds.scene import scene
 
     for each in WORLDS:
         assert each.study
-    answer(
-        {"world": "lu2021", "setting": {"m": 2, "dictionary": 20, "dim": 4}, "have": []},
-        lambda: False,
-    )
+    setting: Setting = {"m": 2, "dictionary": 20, "dim": 4}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        message(scene(world("lu2021").spec(setting)), [])
 
 
-def limit_memory(more: int) -> None:
-    """Let this process have so many bytes more than it has now, where the system can do that."""
-    if not sys.platform.startswith("linux"):
-        return
-    import resource
+def answer(wanted: dict[str, Any], job: Job) -> str:
+    """Do one run and return its scene as JSON.
 
-    with open("/proc/self/statm") as file:
-        pages = int(file.read().split()[0])
-    limit = pages * resource.getpagesize() + more
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    Args:
+        wanted: ``world``, ``setting``, and ``have``, the figures that need numbers only.
+        job: says when the run is not wanted any more.
 
-
-def answer(job: dict[str, Any], stopped: Callable[[], bool]) -> dict[str, Any]:
-    """Do one run; whatever goes wrong is said in a sentence."""
+    Raises:
+        AttnscopeError: the run broke down, was stopped, or needs too much memory.
+    """
     from attnscope.lab.worlds import world
     from attnscope.lab.worlds.scene import scene
-    from attnscope.lab.worlds.solving import Stopped
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            study = world(job["world"]).spec(job["setting"])
-            return {"kind": "scene", "text": message(scene(study, stopped), job["have"])}
-    except Stopped:
-        return {"kind": "stopped"}
-    except AttnscopeError as error:
-        return {"kind": "sorry", "sentence": str(error)}
+            study = world(wanted["world"]).spec(wanted["setting"])
+            return message(scene(study, job.stopped), wanted["have"])
     except Exception as error:
         if _is_out_of_memory(error):
-            sentence = "This setting needs more memory than a run may have: expected a smaller one."
-        else:
-            traceback.print_exc()
-            sentence = (
-                "Something went wrong that should not (the terminal says what): expected the run "
-                "to end. Another setting may work."
-            )
-        return {"kind": "sorry", "sentence": sentence}
+            raise AttnscopeError(
+                "This setting needs more memory than a run may have: expected a smaller one."
+            ) from error
+        raise
 
 
 def _is_out_of_memory(error: Exception) -> bool:

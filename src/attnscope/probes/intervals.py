@@ -11,12 +11,17 @@ def mean_interval(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return mean, lower and upper end of Student's interval of the mean along an axis.
 
-    With a single value there is no spread to estimate, and both ends equal the mean.
+    With a single value there is no spread to estimate, and the ends are not a number.
+
+    Example:
+        >>> mean, low, high = mean_interval(np.array([1.0, 2.0, 3.0]))
+        >>> float(mean), round(float(low), 3), round(float(high), 3)
+        (2.0, -0.484, 4.484)
     """
     count = values.shape[axis]
     mean = values.mean(axis=axis)
     if count < 2:
-        return mean, mean, mean
+        return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
     error = values.std(axis=axis, ddof=1) / np.sqrt(count)
     half = stdtrit(count - 1, (1 + level) / 2) * error
     return mean, mean - half, mean + half

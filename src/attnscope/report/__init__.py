@@ -5,11 +5,13 @@ Drawing libraries are imported when something is drawn, since the terminal needs
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from attnscope.lazy import attach
 
 if TYPE_CHECKING:
+    from attnscope.report.charts import band, bands, curves, each_seed, ends
     from attnscope.report.figure import (
         Band,
         Contour,
@@ -18,35 +20,20 @@ if TYPE_CHECKING:
         Heat,
         Histogram,
         Line,
+        Mark,
         Panel,
         Rule,
         Surface,
     )
     from attnscope.report.html import write_report
-    from attnscope.report.page import Page, Table
+    from attnscope.report.page import Cell, Page, Table
     from attnscope.report.terminal import claims_table
 
-__all__ = [
-    "Band",
-    "Contour",
-    "Dots",
-    "Figure",
-    "Heat",
-    "Histogram",
-    "Line",
-    "Page",
-    "Panel",
-    "Rule",
-    "Surface",
-    "Table",
-    "claims_table",
-    "publish",
-    "write_report",
-]
-
-_HOMES = {
-    **dict.fromkeys(
-        (
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "charts": ("band", "bands", "curves", "each_seed", "ends"),
+        "figure": (
             "Band",
             "Contour",
             "Dots",
@@ -54,16 +41,16 @@ _HOMES = {
             "Heat",
             "Histogram",
             "Line",
+            "Mark",
             "Panel",
             "Rule",
             "Surface",
         ),
-        "figure",
-    ),
-    **dict.fromkeys(("Page", "Table"), "page"),
-    "claims_table": "terminal",
-    "write_report": "html",
-}
+        "html": ("write_report",),
+        "page": ("Cell", "Page", "Table"),
+        "terminal": ("claims_table",),
+    },
+)
 
 
 def publish(folder: Path, page: Page) -> Path:
@@ -81,9 +68,3 @@ def publish(folder: Path, page: Page) -> Path:
     for table in page.tables:
         tables.write_table(table, folder / "tables")
     return html.write_report(folder / "report.html", page)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

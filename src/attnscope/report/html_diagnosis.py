@@ -9,7 +9,7 @@ from attnscope.report.page import Page
 from attnscope.report.wording import number
 
 if TYPE_CHECKING:
-    from attnscope.watching.diagnosis.base import Diagnosis
+    from attnscope.claims.diagnosis import Diagnosis
 
 
 def diagnosis_section(page: Page) -> str:

@@ -12,8 +12,8 @@ from attnscope.report.figure import Figure
 
 if TYPE_CHECKING:
     from attnscope.claims import Finding
+    from attnscope.claims.diagnosis import Diagnosis
     from attnscope.report.attention_maps import AttentionMaps
-    from attnscope.watching.diagnosis.base import Diagnosis
 
 Cell = str | int | float | bool | None
 

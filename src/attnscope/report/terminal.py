@@ -14,9 +14,9 @@ from attnscope.report.wording import SYMBOLS, control_outcome, number, span, sum
 
 if TYPE_CHECKING:
     from attnscope.claims import Finding
+    from attnscope.claims.diagnosis import Diagnosis
     from attnscope.report.page import Cell
     from attnscope.report.page import Table as Rows
-    from attnscope.watching.diagnosis.base import Diagnosis
 
 COLORS = {"holds": "green", "fails": "red", "undecided": "yellow"}
 

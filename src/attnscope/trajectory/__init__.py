@@ -2,18 +2,26 @@
 
 from attnscope.trajectory.checkpoint import load_checkpoint, save_checkpoint
 from attnscope.trajectory.folder import FORMAT, RunFolder, write_json
+from attnscope.trajectory.readings import Readings, by_run, crossing, final, initial, select
 from attnscope.trajectory.store import ZarrSink, create_store
-from attnscope.trajectory.tree import memory_tree, open_run, run_status
+from attnscope.trajectory.tree import is_watched, memory_tree, open_run, run_status
 
 __all__ = [
     "FORMAT",
+    "Readings",
     "RunFolder",
     "ZarrSink",
+    "by_run",
     "create_store",
+    "crossing",
+    "final",
+    "initial",
+    "is_watched",
     "load_checkpoint",
     "memory_tree",
     "open_run",
     "run_status",
     "save_checkpoint",
+    "select",
     "write_json",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import xarray as xr
 
@@ -24,16 +23,22 @@ def settle(store: Path) -> None:
 
     A dimension with two lengths cannot be opened at all.
     """
-    found: dict[tuple[Path, str], list[tuple[Path, dict[str, Any], int]]] = defaultdict(list)
+    found: dict[tuple[Path, str], list[tuple[Path, int, int]]] = defaultdict(list)
     for path in store.glob("*/*/zarr.json"):
         metadata = json.loads(path.read_text())
         for axis, dim in enumerate(metadata.get("dimension_names") or ()):
-            found[path.parent.parent, dim].append((path, metadata, axis))
+            found[path.parents[1], dim].append((path.parent, axis, metadata["shape"][axis]))
     for arrays in found.values():
-        lengths = {metadata["shape"][axis] for _, metadata, axis in arrays}
+        lengths = {length for _, _, length in arrays}
         if ENDLESS not in lengths or len(lengths) == 1:
             continue
-        told = max(lengths - {ENDLESS})
-        for path, metadata, axis in arrays:
-            metadata["shape"][axis] = told
-            write_bytes(path, json.dumps(metadata, indent=1).encode())
+        for path, axis, _ in arrays:
+            tell_length(path, axis, max(lengths - {ENDLESS}))
+
+
+def tell_length(array: Path, axis: int, length: int) -> None:
+    """Write down how long an array on disk is along one of its axes."""
+    path = array / "zarr.json"
+    metadata = json.loads(path.read_text())
+    metadata["shape"][axis] = length
+    write_bytes(path, json.dumps(metadata, indent=1).encode())

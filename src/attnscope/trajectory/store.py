@@ -1,15 +1,14 @@
-"""Readings on disk: a Zarr v3 store that is written in whole chunks and readable half-way."""
+"""The trajectory of a study on disk: its arrays are known beforehand, and runs can go on later."""
 
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import torch
-import zarr
 from torch import Tensor, nn
 
 from attnscope.engines.observe import Record
@@ -17,12 +16,13 @@ from attnscope.engines.sink import Checkpoint
 from attnscope.engines.solution import Solution
 from attnscope.errors import AttnscopeError
 from attnscope.files import disk_full_as_sentence
+from attnscope.trajectory.arrays import ChunkedArray, Store, Variable, clock_name
+from attnscope.trajectory.channel import Channel
 from attnscope.trajectory.checkpoint import save_checkpoint
 from attnscope.trajectory.folder import RunFolder, write_json
 
 CHUNK = 128
-"""Record points in a chunk. Writing whole chunks costs microseconds a point; one point at a time
-costs a millisecond."""
+"""Record points in a chunk of a study: whoever looks on sees a run grow by so many."""
 
 SHARE = 50
 """Seconds of training for one of keeping checkpoints, at least."""
@@ -37,56 +37,62 @@ def create_store(
     until: float,
     grid: float | None,
     attrs: dict[str, Any],
+    labels: Mapping[str, Sequence[str | int | float]] = MappingProxyType({}),
 ) -> None:
     """Create every array of a trajectory, full of NaN, before the first run begins.
 
     Shapes are found by reading each observable once off ``model``.
+
+    Args:
+        folder: the run's folder.
+        model: what is read.
+        records: what is recorded, and when.
+        runs: how many there are.
+        until: the time at which they end.
+        grid: time of one step, if times are multiples of it.
+        attrs: attributes of the store.
+        labels: names of the entries of dimensions, for observables that have none of their own.
+
+    Raises:
+        AttnscopeError: dims or labels do not fit what an observable returns, or another observable.
     """
     with disk_full_as_sentence(folder.store):
-        root = zarr.open_group(folder.store, mode="w", zarr_format=3, attributes=attrs)
-        for name in ("observables", "params"):
-            root.create_group(name)
+        store = Store(folder.store, attrs)
         for record in records:
-            group = root.require_group(record.group)
-            times = record.times(until, grid)
-            suffix = "" if record.dim == "step" else f"_{record.dim}"
-            clock_axis = group.create_array(
-                f"time{suffix}", data=times, dimension_names=(record.dim,)
+            times = torch.from_numpy(record.times(until, grid))
+            clock_axis = Variable(
+                clock_name(record.dim),
+                along=record.dim,
+                unit="learning rate × steps",
+                meaning="training time",
+                group=record.group,
             )
-            clock_axis.attrs.update(unit="learning rate × steps", meaning="training time")
+            made = store.create(clock_axis, times[0], points=len(times), length=len(times))
+            made.write(0, times.numpy().tobytes())
             for observable in record.observables:
                 with torch.no_grad():
                     reading = observable.read(model)
-                shape = tuple(reading.shape)
-                if len(shape) != len(observable.dims):
-                    raise AttnscopeError(
-                        f"observable '{observable.name}' has dims {observable.dims} but returned "
-                        f"an array of shape {shape}: expected one name per axis."
-                    )
-                array = group.create_array(
+                own = {dim: labels[dim] for dim in observable.dims if dim in labels}
+                variable = Variable(
                     observable.name,
-                    shape=(runs, len(times), *shape),
-                    chunks=(1, min(CHUNK, len(times)), *(max(1, n) for n in shape)),
-                    dtype=_numpy_dtype(reading),
-                    fill_value=float("nan"),
-                    dimension_names=("run", record.dim, *observable.dims),
+                    observable.dims,
+                    record.dim,
+                    observable.unit,
+                    observable.meaning,
+                    record.group,
+                    {**own, **observable.coords},
                 )
-                array.attrs.update(
-                    unit=observable.unit,
-                    meaning=observable.meaning,
-                    coordinates=f"time{suffix}",
+                shape = tuple(reading.shape)
+                if store.fitted(variable, shape).dims != variable.dims:
+                    raise AttnscopeError(
+                        f"observable '{observable.name}' has dims {observable.dims} and returned "
+                        f"an array of shape {shape}, and another observable has such a dim with "
+                        "another length or other labels: expected one length and one list of "
+                        "labels of a name."
+                    )
+                store.create(
+                    variable, reading, points=len(times), length=CHUNK, runs=runs, packed=True
                 )
-
-
-@dataclass
-class _Buffer:
-    """The chunk of one record that is being filled."""
-
-    arrays: list[zarr.Array[Any]]
-    chunk: list[np.ndarray]
-    start: int = 0
-    filled: int = 0
-    dirty: bool = False
 
 
 class ZarrSink:
@@ -112,44 +118,28 @@ class ZarrSink:
         self.folder, self.run, self.every = folder, run, every
         self.progress, self.interrupted = progress, interrupted
         self.records: list[Record] = []
-        self.buffers: list[_Buffer] = []
+        self.channels: list[list[Channel]] = []
         self.counts: list[int] = []
         self.kept = self.told = self.begun = clock.monotonic()
         self.seconds = float(folder.state(run).get("seconds", 0.0))
 
     def open(self, model: nn.Module, records: list[Record], times: list[np.ndarray]) -> None:
-        """Find the arrays; a record's buffer is one chunk of each of its observables."""
-        root = zarr.open_group(self.folder.store, mode="r+")
-        self.records = records
-        self.counts = [0] * len(records)
-        for record, axis in zip(records, times, strict=True):
-            arrays: list[Any] = [root[f"{record.group}/{o.name}"] for o in record.observables]
-            length = min(CHUNK, len(axis))
-            chunk = [np.full((length, *a.shape[2:]), np.nan, dtype=a.dtype) for a in arrays]
-            self.buffers.append(_Buffer(arrays, chunk))
+        """Find the arrays, which :func:`create_store` has made."""
+        self.records, self.counts = records, [0] * len(records)
+        for record in records:
+            group = self.folder.store / record.group
+            arrays = [ChunkedArray.open(group / o.name, self.run) for o in record.observables]
+            self.channels.append([Channel(array) for array in arrays])
 
     def put(self, record: int, point: int, values: Sequence[Tensor]) -> None:
         """Keep one point; write when the chunk is full."""
-        buffer = self.buffers[record]
-        length = len(buffer.chunk[0]) if buffer.chunk else 1
-        if buffer.filled == 0 and point != buffer.start:
-            # Going on from a checkpoint: the chunk begins with what is on disk already.
-            buffer.start = point - point % length
-            buffer.filled = point - buffer.start
-            for array, chunk in zip(buffer.arrays, buffer.chunk, strict=True):
-                if buffer.filled:
-                    chunk[: buffer.filled] = array[self.run, buffer.start : point]
-        for chunk, value in zip(buffer.chunk, values, strict=True):
-            chunk[point - buffer.start] = value.detach().numpy()
-        buffer.filled = point - buffer.start + 1
-        buffer.dirty = True
+        full = False
+        for channel, value in zip(self.channels[record], values, strict=True):
+            if channel.count != point:
+                channel.go_to(point)  # from a checkpoint
+            full |= channel.put(value)
         self.counts[record] = point + 1
-        if buffer.filled == length:
-            self._write(buffer)
-            buffer.start += length
-            buffer.filled = 0
-            for chunk in buffer.chunk:
-                chunk.fill(np.nan)
+        if full:
             self._tell_state("running")
 
     def step(self, time: float, loss: float, checkpoint: Callable[[], Checkpoint]) -> bool:
@@ -194,16 +184,9 @@ class ZarrSink:
         save_checkpoint(self.folder.checkpoint_path(self.run), checkpoint())
 
     def _flush(self) -> None:
-        for buffer in self.buffers:
-            if buffer.filled and buffer.dirty:
-                self._write(buffer)
-
-    def _write(self, buffer: _Buffer) -> None:
-        with disk_full_as_sentence(self.folder.store):
-            for array, chunk in zip(buffer.arrays, buffer.chunk, strict=True):
-                stop = min(buffer.start + len(chunk), array.shape[1])
-                array[self.run, buffer.start : stop] = chunk[: stop - buffer.start]
-        buffer.dirty = False
+        for channels in self.channels:
+            for channel in channels:
+                channel.flush()
 
     def _tell_state(self, outcome: str, **more: Any) -> dict[str, Any]:
         recorded = {r.dim: n for r, n in zip(self.records, self.counts, strict=True)}
@@ -211,8 +194,3 @@ class ZarrSink:
         state = {"outcome": outcome, "recorded": recorded, "seconds": round(seconds, 3), **more}
         write_json(self.folder.state_path(self.run), state)
         return state
-
-
-def _numpy_dtype(value: Tensor) -> np.dtype[Any]:
-    # Points never reached are NaN, so counts and flags become floats wide enough for them.
-    return np.result_type(value.detach().numpy().dtype, np.float16)

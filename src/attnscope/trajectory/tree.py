@@ -2,17 +2,21 @@
 
 Groups are ``observables`` (what was read), ``params`` (snapshots that were asked for), ``data``
 (ground truth), ``theory`` (what should have been read) and ``stats`` (what the engine says of
-itself). The dimension ``run`` carries the coordinates ``case`` and ``seed``; record dimensions such
-as ``step`` carry ``time`` = learning rate × steps.
+itself). The dimension ``run`` carries the coordinates ``case`` and ``seed``. Record dimensions such
+as ``step`` are indexed by the step of training, so that ``sel(step=400)`` is the reading after 400
+steps, and carry ``time`` = learning rate × steps. Other axes carry the labels that they were
+declared with.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from attnscope.engines.sink import Memory
@@ -49,8 +53,9 @@ def open_run(path: str | Path) -> xr.DataTree:
         tree = stored.map_over_datasets(lambda data: so_far(data, known)).load()
     cases = [run["case"] for run in manifest["runs"]]
     seeds = [run["seed"] for run in manifest["runs"]]
+    lr = manifest.get("lr")
     groups = {
-        name: _with_runs(node.to_dataset(), cases, seeds, manifest.get("lr"))
+        name: _with_runs(node.to_dataset(), cases, seeds, lr, manifest.get("grid", lr))
         for name, node in sorted(tree.children.items())
     }
     groups["stats"] = _stats(states, cases, seeds)
@@ -75,13 +80,18 @@ def run_status(manifest: dict[str, Any], states: list[dict[str, Any]]) -> str:
     if done == total:
         runs = f"all {total} runs are" if total > 1 else "the run is"
         return f"finished: {runs} complete"
-    if str(manifest.get("study", "")).startswith("attnscope.watching."):
+    if is_watched(manifest):
         return _watched_status(states[0])
     parts = [f"{done} of {total} runs are complete"]
     for index, (run, state) in enumerate(zip(manifest["runs"], states, strict=True)):
         if outcomes[index] in ("diverged", "exhausted"):
             parts.append(f"{run['case']}, seed {run['seed']}: {state.get('status', '')}")
     return "; ".join(parts)
+
+
+def is_watched(manifest: Mapping[str, Any]) -> bool:
+    """Return whether a manifest, or the attributes of a tree, are those of a watched model."""
+    return manifest.get("study") in ("watched", "attnscope.watching.reading:Watched")
 
 
 def _watched_status(state: dict[str, Any]) -> str:
@@ -105,10 +115,14 @@ def memory_tree(memory: Memory, solution: Solution, lr: float | None = None) -> 
                 arrays[observable.name][None],
                 dims=("run", record.dim, *observable.dims),
                 coords={f"time{suffix}": (record.dim, times)},
-                attrs={"unit": observable.unit, "meaning": observable.meaning},
+                attrs={
+                    "unit": observable.unit,
+                    "meaning": observable.meaning,
+                    "labels": {dim: list(each) for dim, each in observable.coords.items()},
+                },
             )
     trees = {
-        name: _with_runs(xr.Dataset(variables), ["run"], [0], lr)
+        name: _with_runs(xr.Dataset(variables), ["run"], [0], lr, lr)
         for name, variables in groups.items()
     }
     state = {name: getattr(solution, name) for name in STATS if name != "seconds"}
@@ -117,19 +131,34 @@ def memory_tree(memory: Memory, solution: Solution, lr: float | None = None) -> 
 
 
 def _with_runs(
-    data: xr.Dataset, cases: list[str], seeds: list[int], lr: float | None
+    data: xr.Dataset, cases: list[str], seeds: list[int], lr: float | None, grid: float | None
 ) -> xr.Dataset:
-    clocks = [f"time_{dim}" for dim in data.dims if f"time_{dim}" in data.variables]
-    clocks += ["time"] if "time" in data.variables else []
-    data = data.set_coords(clocks)
-    if lr is not None:
-        for name in clocks:
+    """Give a group its coordinates: clocks, steps, labels, cases and seeds."""
+    clocks = {f"time_{dim}": str(dim) for dim in data.dims if f"time_{dim}" in data.variables}
+    clocks |= {"time": "step"} if "time" in data.variables else {}
+    data = data.set_coords(list(clocks))
+    for name, dim in clocks.items():
+        if lr is not None:
             epoch = (data[name] / lr).round()
             data = data.assign_coords({name.replace("time", "epoch"): epoch.drop_vars(name)})
+        data = data.assign_coords({dim: _steps(data[name].to_numpy(), grid)})
+    for array in data.data_vars.values():
+        for dim, labels in array.attrs.pop("labels", {}).items():
+            if len(labels) == data.sizes.get(dim):
+                data = data.assign_coords({dim: labels})
     if "run" in data.dims:
         data = data.assign_coords(case=("run", cases), seed=("run", seeds))
     # A store lists its arrays in whatever order their metadata arrives: two readings must be alike.
     return data[sorted(map(str, data.data_vars))].assign_coords(data.coords)
+
+
+def _steps(times: np.ndarray, grid: float | None) -> np.ndarray:
+    """Return times as steps of training; as times where no step has a length."""
+    if grid is None:
+        return times
+    steps = np.round(times / grid)
+    # A flow may be read between the steps of the gradient descent that it stands for.
+    return steps.astype(int) if np.allclose(steps * grid, times) else times / grid
 
 
 def _stats(states: list[dict[str, Any]], cases: list[str], seeds: list[int]) -> xr.Dataset:

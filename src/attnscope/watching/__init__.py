@@ -22,17 +22,17 @@ import torch
 from torch import Tensor, nn
 
 from attnscope.watching.matrices import MATRICES, find_projections
-from attnscope.watching.moment import AttentionPoint, Look, Moment, Reading
+from attnscope.watching.moment import AttentionPoint, Evaluation, Moment, Reading
 from attnscope.watching.points import WIDTH, describe, find
 from attnscope.watching.probe import Batch, Probe
 from attnscope.watching.readings import catalogue
 from attnscope.watching.readings.attention import mass_on
-from attnscope.watching.readings.embeddings import Words, read_words
-from attnscope.watching.readings.offer import Subject
+from attnscope.watching.readings.embeddings import WordNumbers, read_words
+from attnscope.watching.readings.offer import WatchedModel
 from attnscope.watching.readings.topics import Topics, read_topics
 from attnscope.watching.readings.weights import blocks, unrecognised
 from attnscope.watching.scope import Scope, new_folder
-from attnscope.watching.selection import Plan, Wanted, select
+from attnscope.watching.selection import ReadingPlan, Wanted, select
 from attnscope.watching.track import Every
 
 __all__ = ["Every", "Moment", "Reading", "Scope", "mass_on", "watch"]
@@ -50,7 +50,7 @@ def watch(
     probe: Batch | None = None,
     attention: str | Sequence[str] | Callable[[nn.Module], Any] | None = None,
     optimizer: torch.optim.Optimizer | None = None,
-    words: Words | None = None,
+    words: WordNumbers | None = None,
     topics: Topics | None = None,
     targets: Tensor | None = None,
 ) -> Scope:
@@ -82,7 +82,7 @@ def watch(
     """
     asked = None if probe is None else Probe(model, probe)
     points, first, seconds = _find(model, attention, asked)
-    subject = Subject(
+    watched = WatchedModel(
         model,
         points,
         asked,
@@ -91,56 +91,70 @@ def watch(
         None if topics is None else read_topics(topics),
         targets,
     )
-    plan = select(record, every, catalogue(subject))
+    plan = select(record, every, catalogue(watched))
+    spec = _spec(watched, every, plan)
     return Scope(
         model,
         new_folder(out),
         plan,
         points=points,
-        look=None if asked is None else asked.look,
+        evaluate=None if asked is None else asked.evaluate,
         optimizer=optimizer,
-        spec=_spec(subject, every, plan),
-        introduction=_introduce(subject, plan, seconds, optimizer is not None),
+        spec=spec,
+        labels=_labels(spec),
+        introduction=_introduce(watched, plan, seconds, optimizer is not None),
     )
 
 
 def _find(
     model: nn.Module, attention: Any, probe: Probe | None
-) -> tuple[Sequence[AttentionPoint], Look | None, float]:
+) -> tuple[Sequence[AttentionPoint], Evaluation | None, float]:
     if probe is None:
         return find(model, attention), None, 0.0
     with probe.beginning() as run:
         points = find(model, attention, run)
     probe.watch(points)
     begun = time.perf_counter()
-    first = probe.look()
+    first = probe.evaluate()
     return points, first, time.perf_counter() - begun
 
 
-def _spec(subject: Subject, every: int, plan: Plan) -> dict[str, Any]:
+def _spec(watched: WatchedModel, every: int, plan: ReadingPlan) -> dict[str, Any]:
     """Return what a reader of the trajectory has to know, as JSON values."""
-    ids = None if subject.first is None else subject.first.ids
+    ids = None if watched.first is None else watched.first.ids
     return {
-        "model": type(subject.model).__name__,
-        "parameters": sum(p.numel() for p in subject.model.parameters()),
+        "model": type(watched.model).__name__,
+        "parameters": sum(p.numel() for p in watched.model.parameters()),
         "every": every,
         "record": {
             dim: {"every": steps, "readings": [reading.name for reading in readings]}
             for dim, steps, readings in plan
         },
-        "layers": [point.name for point in subject.points],
-        "kinds": [point.kind for point in subject.points],
-        "heads": [point.heads for point in subject.points],
+        "layers": [point.name for point in watched.points],
+        "kinds": [point.kind for point in watched.points],
+        "heads": [point.heads for point in watched.points],
         "matrices": list(MATRICES),
-        "weight_layers": [p.name for p in find_projections(subject.model, subject.points)],
-        "blocks": list(blocks(subject.model)),
-        "words": dict(subject.words),
-        "probe": subject.probe is not None,
+        "weight_layers": [p.name for p in find_projections(watched.model, watched.points)],
+        "blocks": list(blocks(watched.model)),
+        "words": dict(watched.words),
+        "probe": watched.probe is not None,
         "ids": ids.tolist() if ids is not None and ids.numel() <= IDS_KEPT else [],
     }
 
 
-def _introduce(subject: Subject, plan: Plan, seconds: float, optimizer: bool) -> str:
+def _labels(spec: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the names of what readings have an axis for, from what the manifest says."""
+    return {
+        # Without points the layers are those that hold matrices.
+        "layer": spec["layers"] or spec["weight_layers"],
+        "weight_layer": spec["weight_layers"],
+        "matrix": spec["matrices"],
+        "block": spec["blocks"],
+        "word": list(spec["words"]),
+    }
+
+
+def _introduce(watched: WatchedModel, plan: ReadingPlan, seconds: float, optimizer: bool) -> str:
     wanted = "; ".join(
         f"every {f'{steps} steps' if steps > 1 else 'step'} "
         + ", ".join(reading.name for reading in readings)
@@ -148,18 +162,18 @@ def _introduce(subject: Subject, plan: Plan, seconds: float, optimizer: bool) ->
     )
     needs = frozenset().union(*(reading.needs for _, _, part in plan for reading in part))
     costs = []
-    if subject.first is not None:
+    if watched.first is not None:
         costs.append(f"a forward pass of the probe batch ({1000 * seconds:.1f} ms)")
         if any(reading.name == "attention" for _, _, part in plan for reading in part):
-            size = sum(w.numel() * w.element_size() for w in subject.first.attention)
+            size = sum(w.numel() * w.element_size() for w in watched.first.attention)
             costs.append(f"{size / 1000:.1f} kB of attention weights")
     if "gradients" in needs and optimizer:
         costs.append("a copy of the gradients")
     if "before" in needs:
         costs.append("a copy of the weights")
     cost = f"{', '.join(costs) or 'next to nothing'} per reading"
-    text = describe(subject.points, [wanted], cost)
-    notes = [unrecognised(subject)]
+    text = describe(watched.points, [wanted], cost)
+    notes = [unrecognised(watched)]
     if "gradients" in needs and not optimizer:
         notes.append(
             "gradients are those that parameters have when scope.step is called; give "

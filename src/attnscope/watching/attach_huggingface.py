@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnscope.watching.attach_method import Keep, Keeper, Lookout, count_heads
+from attnscope.watching.attach_method import Keep, Keeper, MethodPatch, count_heads
 from attnscope.watching.moment import Handle
 
 
@@ -55,7 +55,7 @@ class HuggingFacePoint:
 
     def attach(self, keep: Keep) -> Handle:
         """Have weights kept whenever the module runs; see :class:`AttentionPoint`."""
-        return _INTERFACE.look(self.module, Keeper(self.name, keep))
+        return _INTERFACE.attach(self.module, Keeper(self.name, keep))
 
 
 def find_huggingface(model: nn.Module) -> Iterator[HuggingFacePoint]:
@@ -97,7 +97,7 @@ def _replace_interface(original: Callable[..., Any]) -> Callable[..., Any]:
     return get_interface
 
 
-_INTERFACE = Lookout(_interface_class, "get_interface", _replace_interface)
+_INTERFACE = MethodPatch(_interface_class, "get_interface", _replace_interface)
 
 
 def _attend(
@@ -125,7 +125,7 @@ def _attend(
         if function is not eager:
             mask = eager_mask(module, query, key, attention_mask, kwargs)
         with _evaluating(module):
-            # Values are not looked at; one column of them is enough for the function to run.
+            # Values do not matter; one column of them is enough for the function to run.
             made: Tensor = eager(module, query, key, value[..., :1], mask, *args, **given)[1]
         return made
 

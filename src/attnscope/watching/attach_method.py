@@ -1,9 +1,9 @@
-"""How attention is looked at from beside: what attach points of every kind share.
+"""How attention is read beside a model: what attach points of every kind share.
 
 Forward hooks would do for most modules, but some models take another path when they see one (the
 inference path of ``nn.TransformerEncoderLayer`` is left), and functions put into a module are taken
-along when it is copied or saved. So a method of the *class* is replaced while somebody looks on;
-modules that nobody looks at, copies and files are as they always were.
+along when it is copied or saved. So a method of the *class* is replaced while one of its modules is
+watched; modules that are not, copies and files are as they always were.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ def count_heads(module: nn.Module) -> int:
 
 
 @dataclass(eq=False)
-class Lookout:
-    """A method of a class that is replaced while somebody looks at one of its callers.
+class MethodPatch:
+    """A method of a class that is replaced while one of its callers is watched.
 
     Args:
         find_class: returns the class; asked when the first watcher comes.
@@ -111,25 +111,25 @@ class Lookout:
     original: Callable[..., Any] | None = None
     replacement: Callable[..., Any] | None = None
 
-    def look(self, module: nn.Module, watcher: Any) -> _Watch:
-        """Have a module looked at until the handle is removed."""
+    def attach(self, module: nn.Module, watcher: Any) -> _Attached:
+        """Have a module watched until the handle is removed."""
         if not self.watchers:
             owner = self.find_class()
             self.original = getattr(owner, self.method)
             self.replacement = self.replace(self.original)
             setattr(owner, self.method, self.replacement)
         self.watchers.setdefault(id(module), []).append(watcher)
-        return _Watch(self, module, watcher)
+        return _Attached(self, module, watcher)
 
     def of(self, module: nn.Module) -> list[Any]:
-        """Return who looks at a module; nobody does while it is being compiled."""
-        # Traced code must not depend on who looks on.
+        """Return who watches a module; nobody does while it is being compiled."""
+        # Traced code must not depend on who watches.
         if torch.compiler.is_compiling():
             return []
         return self.watchers.get(id(module), [])
 
-    def leave(self, module: nn.Module, watcher: Any) -> None:
-        """End one look; the last one to leave puts the method back."""
+    def detach(self, module: nn.Module, watcher: Any) -> None:
+        """Remove a watcher; with the last one the method is put back."""
         left = [other for other in self.watchers.pop(id(module), []) if other is not watcher]
         if left:
             self.watchers[id(module)] = left
@@ -140,16 +140,16 @@ class Lookout:
 
 
 @dataclass(eq=False)
-class _Watch:
+class _Attached:
     """A handle; it holds the module, so that no other gets its identity."""
 
-    lookout: Lookout
+    patch: MethodPatch
     module: nn.Module | None
     watcher: Any
 
     def remove(self) -> None:
         if self.module is not None:
-            self.lookout.leave(self.module, self.watcher)
+            self.patch.detach(self.module, self.watcher)
             self.module = None
 
 

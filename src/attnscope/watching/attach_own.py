@@ -62,7 +62,7 @@ class OwnPoint:
         """Have weights kept whenever the module runs; see :class:`AttentionPoint`."""
         keeper, place = Keeper(self.name, keep), _Place()
 
-        def look(module: nn.Module, _: Any, output: Any) -> None:
+        def hear(module: nn.Module, _: Any, output: Any) -> None:
             if torch.compiler.is_compiling():
                 return
             if self.attribute:
@@ -70,7 +70,7 @@ class OwnPoint:
             else:
                 keeper.give(lambda: place.find(output), made=place.path is not None)
 
-        return self.module.register_forward_hook(look)
+        return self.module.register_forward_hook(hear)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ class Source:
     def attach(self, index: int | None, keeper: Keeper) -> Handle:
         """Have a layer's weights kept until the handle is removed."""
         if not self.keepers:
-            self.hook = self.model.register_forward_hook(self._look)
+            self.hook = self.model.register_forward_hook(self._hear)
         self.keepers.append((index, keeper))
         return Handles((_Leave(self, keeper),))
 
@@ -133,7 +133,7 @@ class Source:
         layers = [made] if isinstance(made, Tensor) else list(made)
         return [four_axes(_as_tensor(layer)) for layer in layers]
 
-    def _look(self, *_: Any) -> None:
+    def _hear(self, *_: Any) -> None:
         if torch.compiler.is_compiling():
             return
         made: list[list[Tensor]] = []

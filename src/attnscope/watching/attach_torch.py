@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnscope.watching.attach_method import Handles, Keep, Keeper, Lookout
+from attnscope.watching.attach_method import Handles, Keep, Keeper, MethodPatch
 from attnscope.watching.moment import Handle
 
 
@@ -60,11 +60,11 @@ class MultiheadPoint:
     def attach(self, keep: Keep) -> Handle:
         """Have weights kept whenever the module runs; see :class:`AttentionPoint`."""
         watch = _Watcher(Keeper(self.name, keep), self.module)
-        parts: list[Any] = [_ATTENTION.look(self.module, watch)]
+        parts: list[Any] = [_ATTENTION.attach(self.module, watch)]
         if self.layer is not None:
-            parts.append(_LAYER.look(self.layer, watch))
+            parts.append(_LAYER.attach(self.layer, watch))
         if self.encoder is not None:
-            parts.append(_ENCODER.look(self.encoder, watch))
+            parts.append(_ENCODER.attach(self.encoder, watch))
         return Handles(tuple(parts))
 
 
@@ -85,7 +85,7 @@ def find_multihead(model: nn.Module) -> Iterator[MultiheadPoint]:
 
 @dataclass(eq=False)
 class _Watcher:
-    """Looks at one attention module, from inside and through the layer that holds it."""
+    """Reads one attention module, from inside and through the layer that holds it."""
 
     keeper: Keeper
     module: nn.MultiheadAttention
@@ -267,6 +267,6 @@ def _replace_encoder(original: Callable[..., Any]) -> Callable[..., Any]:
     return forward
 
 
-_ATTENTION = Lookout(lambda: nn.MultiheadAttention, "forward", _replace_attention)
-_LAYER = Lookout(lambda: nn.TransformerEncoderLayer, "forward", _replace_layer)
-_ENCODER = Lookout(lambda: nn.TransformerEncoder, "forward", _replace_encoder)
+_ATTENTION = MethodPatch(lambda: nn.MultiheadAttention, "forward", _replace_attention)
+_LAYER = MethodPatch(lambda: nn.TransformerEncoderLayer, "forward", _replace_layer)
+_ENCODER = MethodPatch(lambda: nn.TransformerEncoder, "forward", _replace_encoder)

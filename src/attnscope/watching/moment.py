@@ -1,4 +1,4 @@
-"""What an observable of a watched model can look at, at one step of somebody's training."""
+"""What can be read at one step of somebody's training, and what a reading is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 from torch import Tensor, nn
 
 Need = Literal["attention", "probe", "gradients", "before"]
-"""What has to be prepared for an observable: attention weights, the model's answer to the probe
+"""What has to be prepared for a reading: attention weights, the model's answer to the probe
 batch, gradients of this step, or the weights before it."""
 
 
@@ -45,16 +45,16 @@ class AttentionPoint(Protocol):
 
 @dataclass(eq=False)
 class Moment:
-    """A step of training, as observables see it.
+    """A step of training, as readings find it.
 
-    What costs something is made when it is first asked for, and once for all observables.
+    What costs something is made when it is first asked for, and once for all readings.
 
     Args:
         model: the watched model, after the step.
         step: number of steps taken.
         loss: the loss that the step was taken on; NaN before the first.
         points: where the model attends.
-        look: evaluates the probe batch, or takes what the last forward pass left.
+        evaluate: evaluates the probe batch, or takes what the last forward pass left.
         gradients: of the step, by parameter name; empty before the first.
         before: weights before the step, by parameter name; empty before the first.
     """
@@ -63,27 +63,27 @@ class Moment:
     step: int
     loss: float
     points: Sequence[AttentionPoint]
-    look: Callable[[], Look]
+    evaluate: Callable[[], Evaluation]
     gradients: Mapping[str, Tensor] = field(default_factory=dict)
     before: Mapping[str, Tensor] = field(default_factory=dict)
-    _seen: Look | None = field(default=None, init=False, repr=False)
+    _evaluation: Evaluation | None = field(default=None, init=False, repr=False)
 
     @property
-    def seen(self) -> Look:
+    def evaluation(self) -> Evaluation:
         """The model's answer to the probe batch."""
         # A cached_property takes a lock, and this is for every step.
-        if self._seen is None:
-            self._seen = self.look()
-        return self._seen
+        if self._evaluation is None:
+            self._evaluation = self.evaluate()
+        return self._evaluation
 
     @property
     def attention(self) -> Sequence[Tensor]:
         """Attention weights of every point, each ``(row, head, query, key)``."""
-        return self.seen.attention
+        return self.evaluation.attention
 
 
 @dataclass(eq=False)
-class Look:
+class Evaluation:
     """One evaluation of a model.
 
     Args:
@@ -91,8 +91,8 @@ class Look:
         output: what the model returned; ``None`` for the training batch.
         hidden: outputs of the blocks that hold the attention, ``(row, position, width)``, in the
             same order; empty tensors where there is none.
-        visible: where a query may look, ``(row, query, key)``, in the same order; empty for the
-            training batch.
+        visible: which keys a query may attend to, ``(row, query, key)``, in the same order; empty
+            for the training batch.
         asking: which queries are no padding, ``(row, query)``, in the same order; likewise.
         ids: words that went into the model, ``(row, position)``, if it reads words.
     """
@@ -114,10 +114,12 @@ class Reading:
         read: a function of the moment that returns a tensor of fixed shape or a number, or
             ``None`` when there is nothing to read; that is NaN.
         dims: names of the tensor's axes.
-        needs: what it looks at.
+        needs: what has to be prepared for it.
         unit: what the number counts, empty for a pure number.
         meaning: a sentence or a formula, kept with the data.
         plain: it only hands on what is there, so nobody has to keep gradients from being recorded.
+        coords: labels of axes by their name, such as ``{"matrix": ("Q", "K", "V", "O")}``. Layers,
+            matrices, blocks and words are labelled without it.
     """
 
     name: str
@@ -127,3 +129,4 @@ class Reading:
     unit: str = ""
     meaning: str = ""
     plain: bool = False
+    coords: Mapping[str, Sequence[str | int | float]] = field(default_factory=dict, hash=False)

@@ -46,7 +46,7 @@ def find(
 
     Args:
         model: any module. Of a compiled one the module inside is taken: compiled code is never
-            looked at, so weights come from forward passes of :func:`uncompiled` models.
+            read, so weights come from forward passes of :func:`uncompiled` models.
         attention: path or paths of modules (see :mod:`attnscope.watching.attach_own`), or a
             function of the model; ``None`` to look for ``nn.MultiheadAttention`` and for Hugging
             Face models.

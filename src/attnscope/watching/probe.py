@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
-from attnscope.watching.moment import AttentionPoint, Look
+from attnscope.watching.moment import AttentionPoint, Evaluation
 from attnscope.watching.undisturbed import bare, undisturbed
 
 Batch = Tensor | Sequence[Any] | Mapping[str, Any] | Callable[[nn.Module], object]
@@ -81,7 +81,7 @@ class Probe:
                 "expected what its forward takes, or a function of the model."
             ) from error
 
-    def look(self) -> Look:
+    def evaluate(self) -> Evaluation:
         """Evaluate the batch; the model and its training are left as they were."""
         attention: list[Tensor] = [torch.empty(0)] * len(self.points)
         hidden: list[Tensor] = [torch.empty(0)] * len(self.points)
@@ -101,9 +101,9 @@ class Probe:
                 )
                 stack.callback(hook.remove)
             output = self.run()
-        visible = [self._see(index, weights) for index, weights in enumerate(attention)]
-        asking = [self._ask(index, weights) for index, weights in enumerate(attention)]
-        return Look(
+        visible = [self._visible(index, weights) for index, weights in enumerate(attention)]
+        asking = [self._asking(index, weights) for index, weights in enumerate(attention)]
+        return Evaluation(
             attention,
             output,
             [_by_row(*item) for item in zip(hidden, attention, self.points, strict=True)],
@@ -147,8 +147,8 @@ class Probe:
         yield from self.model.parameters()
         yield from self.model.buffers()
 
-    def _see(self, index: int, weights: Tensor) -> Tensor:
-        """Return where queries have ever looked: the batch is fixed, and so are its masks."""
+    def _visible(self, index: int, weights: Tensor) -> Tensor:
+        """Return which keys queries have ever attended to: the batch and its masks are fixed."""
         if weights.ndim != 4:
             return torch.zeros(0, 0, 0, dtype=torch.bool)
         now = (weights > 0).any(dim=1)
@@ -158,7 +158,7 @@ class Probe:
         self._reach[index] = now
         return now
 
-    def _ask(self, index: int, weights: Tensor) -> Tensor:
+    def _asking(self, index: int, weights: Tensor) -> Tensor:
         if weights.ndim != 4:
             return torch.zeros(0, 0, dtype=torch.bool)
         reach = self._reach[index]

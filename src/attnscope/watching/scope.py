@@ -1,33 +1,30 @@
-"""The recorder: it looks on while somebody's model is trained, and never gets in the way."""
+"""The recorder: it reads somebody's model while it is trained, and never gets in the way."""
 
 from __future__ import annotations
 
-import datetime
 import math
-import platform
 import time as clock
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
 from attnscope import __version__
-from attnscope.trajectory import FORMAT, RunFolder, write_json
-from attnscope.watching.channels import Writer
-from attnscope.watching.moment import AttentionPoint, Handle, Look, Moment, Need, Reading
+from attnscope.trajectory.arrays import Store
+from attnscope.trajectory.channel import WriterThread
+from attnscope.trajectory.folder import RunFolder, write_json
+from attnscope.trajectory.manifest import WATCHED, update_manifest, write_manifest
+from attnscope.watching.moment import AttentionPoint, Evaluation, Handle, Moment, Need, Reading
 from attnscope.watching.track import Track
 
 FLUSH = 5.0
 """Seconds after which readings are on disk at the latest, so that one can look on."""
-STUDY = "attnscope.watching.reading:Watched"
-"""What reads such a run; its claims, figures and tables are those of any watched model."""
 LOSS = Reading(
     "loss",
     lambda moment: moment.loss,
@@ -47,11 +44,12 @@ class Scope:
         folder: where the trajectory goes.
         tracks: readings by schedule, as ``(dimension, steps in between, readings)``.
         points: where the model attends.
-        look: evaluates the model on the probe batch; ``None`` to take what training forward passes
-            leave.
+        evaluate: evaluates the model on the probe batch; ``None`` to take what forward passes
+            of the training leave.
         optimizer: its gradients are taken as it sees them: unscaled, clipped, before they are
             cleared. Without one they are read off the parameters at the end of the step.
         spec: what was asked for, as JSON values.
+        labels: names of the entries of axes, for readings that have none of their own.
         introduction: what was found, in words; printed once.
     """
 
@@ -62,16 +60,17 @@ class Scope:
         tracks: Sequence[tuple[str, int, Sequence[Reading]]],
         *,
         points: Sequence[AttentionPoint],
-        look: Callable[[], Look] | None,
+        evaluate: Callable[[], Evaluation] | None,
         optimizer: torch.optim.Optimizer | None,
         spec: dict[str, Any],
+        labels: Mapping[str, Sequence[str]] = MappingProxyType({}),
         introduction: str = "",
     ) -> None:
         self.model, self.folder, self.points = model, folder, points
         self.count, self.status = 0, "not begun"
-        self._plan, self._look, self._optimizer = tracks, look, optimizer
-        self.spec, self._introduction = spec, introduction
-        self._writer: Writer | None = None
+        self._plan, self._evaluate, self._optimizer = tracks, evaluate, optimizer
+        self.spec, self._labels, self._introduction = spec, labels, introduction
+        self._writer: WriterThread | None = None
         self._tracks: list[Track] = []
         self._due: list[Track] = []
         self._needs: frozenset[Need] = frozenset()
@@ -87,11 +86,20 @@ class Scope:
         self._begun = self._flushed = clock.monotonic()
         with self._quietly("could not begin"):
             self.folder.path.mkdir(parents=True, exist_ok=True)
-            self._writer = Writer(self.folder.store, {"study": STUDY, "attnscope": __version__})
-            self._tracks = [
-                Track(self._writer, dim, every, readings) for dim, every, readings in self._plan
-            ]
-            self._write_manifest()
+            about = {"study": WATCHED, "attnscope": __version__}
+            store = Store(self.folder.store, about, "data")
+            # Time counts steps.
+            write_manifest(
+                self.folder,
+                experiment=WATCHED,
+                spec=self.spec,
+                runs=[("watched", 0)],
+                grid=1.0,
+                lr=1.0,
+                status=self.status,
+            )
+            self._writer = writer = WriterThread(store)
+            self._tracks = [Track(writer, *part, self._labels) for part in self._plan]
             if self._optimizer is not None:
                 self._handles.append(self._optimizer.register_step_pre_hook(self._hear_optimizer))
             self.status = "recording"
@@ -156,7 +164,7 @@ class Scope:
             self._record(trained=False)
             self._settle(self._writer)
 
-    def _settle(self, writer: Writer) -> None:
+    def _settle(self, writer: WriterThread) -> None:
         """Hear what went wrong on the disk, and flush from time to time."""
         if writer.trouble is not None:
             raise writer.trouble
@@ -178,13 +186,13 @@ class Scope:
             self.count,
             self._loss,
             self.points,
-            self._look or self._take_left,
+            self._evaluate or self._take_left,
             self._take_gradients() if trained and "gradients" in needs else {},
             self._before,
         )
-        if self._look is None and "attention" in needs:
+        if self._evaluate is None and "attention" in needs:
             # A reading may run the model, and what training left would be gone.
-            _ = moment.seen
+            _ = moment.evaluation
         for track in self._due:
             if track.plain:
                 track.read(moment, trained)
@@ -197,7 +205,7 @@ class Scope:
         """Do what has to be done before a step that will be read."""
         self._expect(step)
         # Weights are computed beside a fused path, so only the steps that are read pay for them.
-        wanted = self._look is None and "attention" in self._needs
+        wanted = self._evaluate is None and "attention" in self._needs
         if wanted and not self._attached:
             self._attached = [
                 point.attach(partial(self._keep, index)) for index, point in enumerate(self.points)
@@ -234,8 +242,8 @@ class Scope:
             if p.grad is not None
         }
 
-    def _take_left(self) -> Look:
-        return Look([torch.empty(0) if w is None else w for w in self._left])
+    def _take_left(self) -> Evaluation:
+        return Evaluation([torch.empty(0) if w is None else w for w in self._left])
 
     def _flush(self) -> None:
         assert self._writer is not None
@@ -267,7 +275,7 @@ class Scope:
         try:
             writer.close([c for track in self._tracks for c in track.all_channels()])
             write_json(self.folder.state_path(0), self._state(outcome))
-            self._write_manifest()
+            update_manifest(self.folder, spec=self.spec, status=self.status)
         except Exception as error:
             self._warn("could not write its last readings", error)
 
@@ -290,24 +298,6 @@ class Scope:
             f"Training goes on; what was recorded is kept in '{self.folder.path}'.",
             stacklevel=4,
         )
-
-    def _write_manifest(self) -> None:
-        manifest = {
-            "format": FORMAT,
-            "attnscope": __version__,
-            "study": STUDY,
-            "spec": self.spec,
-            "runs": [{"case": "watched", "seed": 0}],
-            "lr": 1.0,
-            "versions": {
-                "python": platform.python_version(),
-                **{name: version(name) for name in ("torch", "numpy", "xarray", "zarr")},
-            },
-            "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "command": "",
-            "status": self.status,
-        }
-        write_json(self.folder.manifest_path, manifest)
 
 
 def _number(loss: Tensor | float | None) -> float:

@@ -19,12 +19,12 @@ from attnscope.watching.track import Every
 from attnscope.watching.undisturbed import undisturbed
 
 Wanted = str | Reading | Observable | Callable[[nn.Module], Any]
-Plan = list[tuple[str, int, list[Reading]]]
+ReadingPlan = list[tuple[str, int, list[Reading]]]
 
 
 def select(
     record: Sequence[Wanted | Every] | None, every: int, offers: Mapping[str, Offer]
-) -> Plan:
+) -> ReadingPlan:
     """Return readings by schedule, as ``(dimension, steps in between, readings)``.
 
     The loss is read at every step unless it is named somewhere else.
@@ -87,7 +87,14 @@ def _reading(wanted: object, offers: Mapping[str, Offer]) -> Reading | None:
     if isinstance(wanted, Reading):
         return replace(wanted, read=_undisturbed(wanted.read))
     if isinstance(wanted, Observable):
-        return _of_model(wanted.name, wanted.read, wanted.dims, wanted.unit, wanted.meaning)
+        reading = _of_model(wanted.name, wanted.read)
+        return replace(
+            reading,
+            dims=wanted.dims,
+            unit=wanted.unit,
+            meaning=wanted.meaning,
+            coords=wanted.coords,
+        )
     if callable(wanted):
         return _of_model(_name(wanted), wanted)
     raise AttnscopeError(
@@ -96,13 +103,7 @@ def _reading(wanted: object, offers: Mapping[str, Offer]) -> Reading | None:
     )
 
 
-def _of_model(
-    name: str,
-    function: Callable[..., Any],
-    dims: tuple[str, ...] = (),
-    unit: str = "",
-    meaning: str = "",
-) -> Reading:
+def _of_model(name: str, function: Callable[..., Any]) -> Reading:
     calls = 0
 
     def read(moment: Moment) -> Tensor | None:
@@ -117,7 +118,7 @@ def _of_model(
             raise
         return None if value is None else torch.as_tensor(value)
 
-    return Reading(name, _undisturbed(read), dims, frozenset(), unit, meaning)
+    return Reading(name, _undisturbed(read))
 
 
 def _undisturbed(
@@ -131,7 +132,7 @@ def _undisturbed(
 
 
 def _name(function: Callable[..., Any]) -> str:
-    """Return a function's name; for a lambda what it looks at, as in ``fc.weight.norm``."""
+    """Return a function's name; for a lambda what it takes, as in ``fc.weight.norm``."""
     name = getattr(function, "__name__", type(function).__name__)
     if name != "<lambda>":
         return str(name)

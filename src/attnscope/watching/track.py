@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
 
 from attnscope.errors import AttnscopeError
-from attnscope.watching.channels import Channel, Variable, Writer
+from attnscope.trajectory.arrays import Variable, clock_name
+from attnscope.trajectory.channel import Channel, WriterThread
 from attnscope.watching.moment import Moment, Need, Reading
 
 OF_STEPS: frozenset[Need] = frozenset({"gradients", "before"})
@@ -51,15 +53,23 @@ class Track:
         dim: name of the dimension they lie along.
         every: steps from one to the next.
         readings: what is read.
+        labels: names of the entries of axes, where their number fits.
     """
 
-    def __init__(self, writer: Writer, dim: str, every: int, readings: Sequence[Reading]) -> None:
+    def __init__(
+        self,
+        writer: WriterThread,
+        dim: str,
+        every: int,
+        readings: Sequence[Reading],
+        labels: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> None:
         self.writer, self.dim, self.every = writer, dim, every
-        self.readings = list(readings)
+        self.readings, self.labels = list(readings), labels
         self.plain = all(reading.plain for reading in readings)
         self.needs = frozenset().union(*(reading.needs for reading in readings))
-        clock = Variable("time" if dim == "step" else f"time_{dim}", (), dim, "steps")
-        self.clock = Channel(writer, clock, torch.zeros((), dtype=torch.float64))
+        clock = Variable(clock_name(dim), along=dim, unit="steps")
+        self.clock = writer.open(clock, torch.zeros((), dtype=torch.float64))
         self.channels: dict[str, Channel] = {}
         self.broken: set[str] = set()
 
@@ -108,10 +118,17 @@ class Track:
     def _open(self, reading: Reading, value: Tensor) -> Channel:
         # Of a function of one line nobody knows the axes before it is called.
         dims = reading.dims or tuple(f"{reading.name}[{axis}]" for axis in range(value.ndim))
-        if value.ndim != len(dims):
-            raise ValueError(f"its shape is {tuple(value.shape)}, and its axes are called {dims}")
-        variable = Variable(reading.name, dims, self.dim, reading.unit, reading.meaning)
-        return Channel(self.writer, variable, value, self.clock.count - 1)
+        sizes = dict(zip(dims, value.shape, strict=False))
+        known = {dim: names for dim, names in self.labels.items() if sizes.get(dim) == len(names)}
+        variable = Variable(
+            reading.name,
+            dims,
+            self.dim,
+            reading.unit,
+            reading.meaning,
+            labels={**known, **reading.coords},
+        )
+        return self.writer.open(variable, value, self.clock.count - 1)
 
     def _complain(self, name: str, error: Exception) -> None:
         self.broken.add(name)

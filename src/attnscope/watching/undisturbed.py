@@ -1,4 +1,4 @@
-"""A look at a model that leaves no trace: random numbers, modes, statistics and attributes."""
+"""Evaluating a model without a trace: random numbers, modes, statistics and attributes."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.report.figure import Heat, Line
 from attnscope.studies.li2023._embedding_cases import FLOW, PRINTED, TRAININGS
 from attnscope.studies.li2023.embedding import Embedding
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.theory import li2023
 
 pytestmark = pytest.mark.xdist_group("li2023 embedding")  # one fixture for all

@@ -22,7 +22,7 @@ from attnscope.studies.li2023._two_stage_settings import (
     ZERO,
 )
 from attnscope.studies.li2023.two_stage import TwoStage
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 
 pytestmark = pytest.mark.xdist_group("li2023 two stage")  # one fixture for all
 

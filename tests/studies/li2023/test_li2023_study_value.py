@@ -14,7 +14,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.report.figure import Heat, Line
 from attnscope.studies.li2023._value_cases import ENTROPY, NOISE, SGD, ZERO, penalised
 from attnscope.studies.li2023.value import Value
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 
 pytestmark = pytest.mark.xdist_group("li2023 value")  # one fixture for all
 

@@ -6,7 +6,7 @@ import pytest
 
 import attnscope
 from attnscope.claims import Finding
-from attnscope.studies.base import Study
+from attnscope.experiment import Study
 from attnscope.studies.lu2021 import Capacity, Cnn, Query, Sen, Synergy
 
 pytestmark = pytest.mark.xdist_group("controls")  # one fixture for all

@@ -11,7 +11,7 @@ import xarray as xr
 
 import attnscope
 from attnscope.report.figure import Band, Dots, Histogram, Line, Rule
-from attnscope.studies.base import Study
+from attnscope.experiment import Study
 from attnscope.studies.lu2021 import Capacity, Cnn, Query, Sen, Synergy
 
 pytestmark = pytest.mark.xdist_group("tiny studies")  # one fixture for all

@@ -15,7 +15,7 @@ import pytest
 
 import attnscope
 from attnscope.errors import AttnscopeError
-from attnscope.studies.runner import command_line
+from attnscope.results import command_line
 from attnscope.studies.snell2021._agreement_table import agreement_table
 from attnscope.studies.snell2021.agreement import Agreement, _side
 from attnscope.trajectory import RunFolder, open_run

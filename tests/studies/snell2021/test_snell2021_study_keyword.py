@@ -12,7 +12,7 @@ import xarray as xr
 import attnscope
 from attnscope.errors import AttnscopeError
 from attnscope.models.sequence_classifier import SequenceClassifier, classifier_loss
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.studies.snell2021._keyword_cases import BOTH_WAYS, CASES, ONE_WAY
 from attnscope.studies.snell2021._keyword_readings import (
     END,

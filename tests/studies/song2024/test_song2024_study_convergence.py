@@ -10,7 +10,7 @@ import xarray as xr
 
 import attnscope
 from attnscope.errors import AttnscopeError
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.studies.song2024._convergence_cases import (
     BELOW,
     CERTIFIED,

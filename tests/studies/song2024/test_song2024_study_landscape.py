@@ -11,8 +11,9 @@ from attnscope.errors import AttnscopeError
 from attnscope.probes.landscape import StagedLoss
 from attnscope.report import publish
 from attnscope.report.page import Page
-from attnscope.studies.readings import select
-from attnscope.studies.runner import findings, run
+from attnscope.trajectory import select
+from attnscope.results import findings
+from attnscope.experiment import run
 from attnscope.studies.song2024._landscape_readings import BLOCKS, surfaces_of, top
 from attnscope.studies.song2024.landscape import Landscape
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above, below
-from attnscope.studies.readings import select
+from attnscope.claims import above, below
+from attnscope.studies.old import Claim
+from attnscope.trajectory import select
 from attnscope.theory import li2023
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above, below
+from attnscope.claims import above, below
+from attnscope.studies.old import Claim
 
 if TYPE_CHECKING:
     from attnscope.lab.worlds.song2024 import RegressionPlay

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attnscope.errors import AttnscopeError, nearest
-from attnscope.studies.base import Study
+from attnscope.studies.old import Study
 
 if TYPE_CHECKING:
     import xarray as xr

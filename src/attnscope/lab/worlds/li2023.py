@@ -11,7 +11,8 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from attnscope.claims import Claim, Finding
+from attnscope.claims import Finding
+from attnscope.studies.old import Claim
 from attnscope.engines import Flow, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.lab.worlds import _li2023_claims
@@ -19,15 +20,15 @@ from attnscope.lab.worlds.base import NOW, PlayStudy
 from attnscope.lab.worlds.scene import Attention
 from attnscope.models import TopicObjective, TopicTransformer
 from attnscope.report.figure import Figure, Line, Panel, Rule
-from attnscope.studies.base import Problem
+from attnscope.experiment import Problem
 from attnscope.studies.li2023._onset_model import (
     UniformGradient,
     leading_part,
     near_zero,
     score_norm,
 )
-from attnscope.studies.li2023._topic_documents import TopicDocumentsStudy
-from attnscope.studies.readings import select
+from attnscope.studies.li2023._old_topic_documents import TopicDocumentsStudy
+from attnscope.trajectory import select
 from attnscope.tasks import TopicDocuments
 from attnscope.tasks.topic_documents import MASK
 from attnscope.theory import li2023

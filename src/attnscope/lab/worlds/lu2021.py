@@ -11,7 +11,8 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from attnscope.claims import Claim, Finding
+from attnscope.claims import Finding
+from attnscope.studies.old import Claim
 from attnscope.engines import Flow, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.lab.worlds import _lu2021_claims
@@ -21,7 +22,7 @@ from attnscope.models import BagAttention
 from attnscope.models.classifiers import Kind
 from attnscope.models.objective import BagObjective
 from attnscope.report.figure import Figure, Line, Mark, Panel, Rule
-from attnscope.studies.base import Problem
+from attnscope.experiment import Problem
 from attnscope.studies.lu2021._topic_words import TopicWordsStudy
 from attnscope.tasks import TopicWordsData
 from attnscope.theory import lu2021

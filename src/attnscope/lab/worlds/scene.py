@@ -11,7 +11,8 @@ from attnscope.claims import Finding, examine
 from attnscope.lab.worlds.base import PlayStudy
 from attnscope.lab.worlds.solving import solve
 from attnscope.report.figure import Figure
-from attnscope.studies.runner import command_line, python_lines
+from attnscope.results import command_line
+from attnscope.results import python_lines
 
 
 @dataclass(frozen=True, eq=False)

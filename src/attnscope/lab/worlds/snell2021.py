@@ -11,7 +11,8 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from attnscope.claims import Claim, Finding
+from attnscope.claims import Finding
+from attnscope.studies.old import Claim
 from attnscope.engines import Flow, Given, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.lab.worlds import _snell2021_claims
@@ -19,7 +20,7 @@ from attnscope.lab.worlds.base import NOW, PlayStudy
 from attnscope.lab.worlds.scene import Attention
 from attnscope.models.word_proxy import ProxyObjective, WordProxy
 from attnscope.report.figure import Figure, Line, Panel, Rule
-from attnscope.studies.base import Problem
+from attnscope.experiment import Problem
 from attnscope.studies.snell2021._snell import CITATION
 from attnscope.tasks.copying import Copying
 from attnscope.tasks.sequence_pairs import SPECIALS, SequencePairs

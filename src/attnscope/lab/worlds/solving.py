@@ -13,7 +13,7 @@ import xarray as xr
 from attnscope.engines.sink import Checkpoint, Memory
 from attnscope.engines.solution import Outcome
 from attnscope.errors import AttnscopeError
-from attnscope.studies.base import Study
+from attnscope.studies.old import Study
 from attnscope.trajectory import memory_tree
 
 

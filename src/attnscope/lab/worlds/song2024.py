@@ -10,7 +10,8 @@ import numpy as np
 import xarray as xr
 from torch import Tensor, nn
 
-from attnscope.claims import Claim, Finding
+from attnscope.claims import Finding
+from attnscope.studies.old import Claim
 from attnscope.engines import Flow, Logarithmic, LossBelow, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.lab.worlds import _song2024_claims
@@ -19,7 +20,7 @@ from attnscope.lab.worlds.scene import Attention
 from attnscope.models.kernel_attention import KernelAttention
 from attnscope.models.kernel_regression import SquaredError, kernel_regression
 from attnscope.report.figure import Figure, Line, Mark, Panel, Rule
-from attnscope.studies.base import Problem
+from attnscope.experiment import Problem
 from attnscope.studies.song2024._song import CITATION
 from attnscope.tasks.random_regression import RandomRegression
 from attnscope.theory import song2024

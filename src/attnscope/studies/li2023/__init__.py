@@ -1,21 +1,29 @@
 """Studies of Li, Li, Risteski, *How Do Transformers Learn Topic Structure* (ICML 2023)."""
 
-from attnscope.studies.li2023.attention import Attention
-from attnscope.studies.li2023.embedding import Embedding
-from attnscope.studies.li2023.multilayer import Multilayer
-from attnscope.studies.li2023.onset import Onset
-from attnscope.studies.li2023.optimum import Optimum
-from attnscope.studies.li2023.pretrained import Pretrained
-from attnscope.studies.li2023.two_stage import TwoStage
-from attnscope.studies.li2023.value import Value
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Attention",
-    "Embedding",
-    "Multilayer",
-    "Onset",
-    "Optimum",
-    "Pretrained",
-    "TwoStage",
-    "Value",
-]
+from attnscope.lazy import attach
+
+if TYPE_CHECKING:
+    from attnscope.studies.li2023.attention import Attention as Attention
+    from attnscope.studies.li2023.embedding import Embedding as Embedding
+    from attnscope.studies.li2023.multilayer import Multilayer as Multilayer
+    from attnscope.studies.li2023.onset import Onset as Onset
+    from attnscope.studies.li2023.optimum import Optimum as Optimum
+    from attnscope.studies.li2023.pretrained import Pretrained as Pretrained
+    from attnscope.studies.li2023.two_stage import TwoStage as TwoStage
+    from attnscope.studies.li2023.value import Value as Value
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "attention": ("Attention",),
+        "embedding": ("Embedding",),
+        "multilayer": ("Multilayer",),
+        "onset": ("Onset",),
+        "optimum": ("Optimum",),
+        "pretrained": ("Pretrained",),
+        "two_stage": ("TwoStage",),
+        "value": ("Value",),
+    },
+)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above, below
+from attnscope.claims import above, below
+from attnscope.studies.old import Claim
 from attnscope.probes.topic_attention import UNIT
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.tasks.topic_documents import topic_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from attnscope.probes import mean_interval
 from attnscope.probes.topic_attention import UNIT
 from attnscope.report.figure import Band, Dots, Figure, Line, Mark, Panel, Rule
 from attnscope.studies.li2023 import _attention_claims as said
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 
 if TYPE_CHECKING:
     from attnscope.studies.li2023.attention import Attention

@@ -10,7 +10,7 @@ import xarray as xr
 from attnscope.claims.claim import summarise
 from attnscope.report.page import Cell, Table
 from attnscope.studies.li2023 import _attention_claims as said
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 
 if TYPE_CHECKING:
     from attnscope.studies.li2023.attention import Attention

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above, below, within
+from attnscope.claims import above, below, within
+from attnscope.studies.old import Claim
 from attnscope.studies.li2023._block_means import block_means, contrast, gap, shuffled
 from attnscope.studies.li2023._embedding_cases import FLOW, PRINTED, TRAININGS
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.theory import li2023
 
 if TYPE_CHECKING:

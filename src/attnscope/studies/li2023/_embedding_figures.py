@@ -13,7 +13,7 @@ from attnscope.report.page import Table
 from attnscope.studies.li2023 import _embedding_claims
 from attnscope.studies.li2023._block_means import DIAGONAL, DIFFERENT, SAME, gap
 from attnscope.studies.li2023._embedding_cases import FLOW, PRINTED, TRAININGS
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.theory import li2023
 
 if TYPE_CHECKING:

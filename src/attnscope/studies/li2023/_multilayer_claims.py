@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above, below
-from attnscope.studies.readings import select
+from attnscope.claims import above, below
+from attnscope.studies.old import Claim
+from attnscope.trajectory import select
 
 DEEP, SHALLOW = "all layers", "one layer"
 MARGIN = 1.1

@@ -11,7 +11,7 @@ from attnscope.probes import mean_interval
 from attnscope.report.figure import Band, Figure, Heat, Line, Mark, Panel, Rule
 from attnscope.report.page import Cell, Table
 from attnscope.studies.li2023 import _multilayer_claims as said
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 
 if TYPE_CHECKING:
     from attnscope.studies.li2023.multilayer import Multilayer

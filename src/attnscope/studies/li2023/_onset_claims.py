@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above, below, within
+from attnscope.claims import above, below, within
+from attnscope.studies.old import Claim
 from attnscope.studies.li2023._onset_readings import (
     case_name,
     error,
@@ -16,7 +17,7 @@ from attnscope.studies.li2023._onset_readings import (
     predicted,
     uniform_readings,
 )
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.theory import li2023
 
 if TYPE_CHECKING:

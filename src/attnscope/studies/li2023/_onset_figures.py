@@ -9,7 +9,7 @@ import xarray as xr
 
 from attnscope.report.figure import Dots, Figure, Line, Mark, Panel, Rule
 from attnscope.studies.li2023._onset_readings import UNIFORM, case_name, measured, predicted
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 
 if TYPE_CHECKING:
     from attnscope.studies.li2023.onset import Onset

@@ -13,7 +13,7 @@ from attnscope.studies.li2023._optimum_claims import final, landscape_gamma
 from attnscope.studies.li2023._optimum_landscapes import FAR, HIGH, LOW, edges, valley
 from attnscope.studies.li2023._optimum_records import RATIOS
 from attnscope.studies.li2023._optimum_theory import best_ratios
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.theory import li2023
 from attnscope.theory.li2023 import TopicSetting
 

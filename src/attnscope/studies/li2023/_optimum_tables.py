@@ -10,7 +10,7 @@ import xarray as xr
 from attnscope.report.page import Table
 from attnscope.studies.li2023._optimum_claims import final
 from attnscope.studies.li2023._optimum_theory import best_gamma_at
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.theory import li2023
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above
+from attnscope.claims import above
+from attnscope.studies.old import Claim
 from attnscope.claims.claim import Statistic
 from attnscope.probes.topic_pairs import DIFFERENT, SAME, TOGETHER, Interval
 from attnscope.studies.li2023._pretrained_means import Readings, labels_of, of_role

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from attnscope.studies.base import Study
+from attnscope.bounds import Count, Fraction, Several
+from attnscope.experiment import Study
 from attnscope.tasks import TopicDocuments
 
 CITATION = (
@@ -20,15 +21,17 @@ CITATION = (
 class TopicDocumentsStudy(Study):
     """Fields that describe the topics and the masks, with the paper's values."""
 
-    topics: int = 10
+    points: Several = 201
+    """Record points, evenly spaced."""
+    topics: Count = 10
     """T, number of topics."""
-    words: int = 10
+    words: Count = 10
     """v, words of each topic."""
-    p_m: float = 0.15
+    p_m: Fraction = 0.15
     """Share of positions that are selected."""
-    p_c: float = 0.1
+    p_c: Fraction = 0.1
     """Share of the selected positions that keep their word."""
-    p_r: float = 0.1
+    p_r: Fraction = 0.1
     """Share of the selected positions that get a random word."""
 
     citation = CITATION

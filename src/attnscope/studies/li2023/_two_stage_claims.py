@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above, below
+from attnscope.claims import above, below
+from attnscope.studies.old import Claim
 from attnscope.studies.li2023._two_stage_readings import lag, onset, predicted, reaches
 from attnscope.studies.li2023._two_stage_settings import (
     ADAM,
@@ -25,7 +26,7 @@ from attnscope.studies.li2023._two_stage_settings import (
     VALUE,
     ZERO,
 )
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.theory import li2023
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from attnscope.studies.li2023._two_stage_settings import (
     UNIFORM_FAST,
     VALUE,
 )
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 
 if TYPE_CHECKING:
     from attnscope.studies.li2023.two_stage import TwoStage

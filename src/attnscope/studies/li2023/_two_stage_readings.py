@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from attnscope.studies.li2023._two_stage_settings import KEY, QUERY, VALUE
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.theory import li2023
 
 

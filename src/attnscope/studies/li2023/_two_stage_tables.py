@@ -10,7 +10,7 @@ import xarray as xr
 from attnscope.report.page import Cell, Table
 from attnscope.studies.li2023._two_stage_readings import onset, predicted, reaches
 from attnscope.studies.li2023._two_stage_settings import MATRICES, SETTINGS, VALUE
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 
 if TYPE_CHECKING:
     from attnscope.studies.li2023.two_stage import TwoStage

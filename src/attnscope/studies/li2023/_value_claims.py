@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above, below, within
+from attnscope.claims import above, below, within
+from attnscope.studies.old import Claim
 from attnscope.studies.li2023._block_means import (
     DIAGONAL,
     MASK_ROW,
@@ -28,7 +29,7 @@ from attnscope.studies.li2023._value_cases import (
     penalised,
 )
 from attnscope.studies.li2023._value_solution import diagonal_excess, shortness
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.theory import li2023
 
 if TYPE_CHECKING:

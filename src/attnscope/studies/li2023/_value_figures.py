@@ -27,7 +27,7 @@ from attnscope.studies.li2023._value_cases import (
     ZERO_SMALL,
     penalised,
 )
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.theory import li2023
 
 if TYPE_CHECKING:

@@ -17,16 +17,16 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from attnscope.claims import Claim
+from attnscope.studies.old import Claim
 from attnscope.engines import Descent, Final, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.models import TopicObjective, TopicTransformer
 from attnscope.probes.topic_attention import UNIT, topic_attention
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem
+from attnscope.experiment import Problem
 from attnscope.studies.li2023 import _attention_claims, _attention_figures, _attention_tables
-from attnscope.studies.li2023._topic_documents import TopicDocumentsStudy
+from attnscope.studies.li2023._old_topic_documents import TopicDocumentsStudy
 from attnscope.tasks import Documents, TopicStream
 
 SCALED = ", inputs × √V"

@@ -10,18 +10,18 @@ import torch
 import xarray as xr
 from torch import nn
 
-from attnscope.claims import Claim
+from attnscope.studies.old import Claim
 from attnscope.engines import Descent, Flow, Given, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.models.topic_objective import PopulationObjective, TopicObjective
 from attnscope.models.topic_transformer import TopicTransformer
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem
+from attnscope.experiment import Problem
 from attnscope.studies.li2023 import _embedding_claims, _embedding_figures
 from attnscope.studies.li2023._block_means import BLOCKS, block_means, contrast
 from attnscope.studies.li2023._embedding_cases import FLOW, PRINTED, TRAININGS
-from attnscope.studies.li2023._topic_documents import TopicDocumentsStudy
+from attnscope.studies.li2023._old_topic_documents import TopicDocumentsStudy
 from attnscope.tasks.topic_documents import TopicStream
 from attnscope.tasks.topic_population import TopicPopulation
 from attnscope.theory import li2023

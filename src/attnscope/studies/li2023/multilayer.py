@@ -16,17 +16,17 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from attnscope.claims import Claim
+from attnscope.studies.old import Claim
 from attnscope.engines import Descent, Final, Given, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.models import TopicObjective, TopicTransformer
 from attnscope.probes.topic_attention import UNIT, topic_attention
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem
+from attnscope.experiment import Problem
 from attnscope.studies.li2023 import _multilayer_claims, _multilayer_figures
 from attnscope.studies.li2023._multilayer_claims import DEEP, SHALLOW
-from attnscope.studies.li2023._topic_documents import TopicDocumentsStudy
+from attnscope.studies.li2023._old_topic_documents import TopicDocumentsStudy
 from attnscope.tasks import Documents, TopicDocuments, TopicStream
 
 TURN = 10

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 import xarray as xr
 
-from attnscope.claims import Claim
+from attnscope.studies.old import Claim
 from attnscope.engines import Descent, Flow, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.models import TopicObjective
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem
+from attnscope.experiment import Problem
 from attnscope.studies.li2023 import _onset_claims, _onset_figures, _onset_tables
 from attnscope.studies.li2023._onset_model import (
     UniformGradient,
@@ -25,7 +25,7 @@ from attnscope.studies.li2023._onset_model import (
     score_norm,
 )
 from attnscope.studies.li2023._onset_readings import UNIFORM, case_name, uniform_readings
-from attnscope.studies.li2023._topic_documents import TopicDocumentsStudy
+from attnscope.studies.li2023._old_topic_documents import TopicDocumentsStudy
 from attnscope.theory import li2023
 
 

@@ -10,14 +10,14 @@ import numpy as np
 import torch
 import xarray as xr
 
-from attnscope.claims import Claim
+from attnscope.studies.old import Claim
 from attnscope.engines import Descent, Flow
 from attnscope.errors import AttnscopeError
 from attnscope.models.topic_objective import PopulationObjective
 from attnscope.models.topic_transformer import TopicTransformer
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem
+from attnscope.experiment import Problem
 from attnscope.studies.li2023 import (
     _optimum_claims,
     _optimum_figures,
@@ -26,7 +26,7 @@ from attnscope.studies.li2023 import (
 )
 from attnscope.studies.li2023._optimum_records import records
 from attnscope.studies.li2023._optimum_theory import best_ratios
-from attnscope.studies.li2023._topic_documents import TopicDocumentsStudy
+from attnscope.studies.li2023._old_topic_documents import TopicDocumentsStudy
 from attnscope.tasks.topic_population import TopicPopulation
 from attnscope.theory import li2023
 from attnscope.theory.li2023 import TopicSetting

@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Literal
 import torch
 import xarray as xr
 
-from attnscope.claims import Claim
+from attnscope.studies.old import Claim
 from attnscope.errors import AttnscopeError
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem, Study
+from attnscope.experiment import Problem
+from attnscope.studies.old import Study
 from attnscope.studies.li2023 import (
     _pretrained_cases,
     _pretrained_claims,

@@ -10,22 +10,22 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from attnscope.claims import Claim
+from attnscope.studies.old import Claim
 from attnscope.engines import Descent, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.models import TopicObjective
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem
+from attnscope.experiment import Problem
 from attnscope.studies.li2023 import _two_stage_claims, _two_stage_figures, _two_stage_tables
 from attnscope.studies.li2023._onset_model import (
     UniformGradient,
     near_zero,
     score_norm,
 )
-from attnscope.studies.li2023._topic_documents import TopicDocumentsStudy
+from attnscope.studies.li2023._old_topic_documents import TopicDocumentsStudy
 from attnscope.studies.li2023._two_stage_settings import MATRICES, SETTINGS
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.tasks import TopicDocuments, TopicStream
 from attnscope.theory import li2023
 

@@ -10,17 +10,17 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from attnscope.claims import Claim
+from attnscope.studies.old import Claim
 from attnscope.engines import Descent, Flow, Given, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.models.topic_objective import PopulationObjective, TopicObjective
 from attnscope.models.topic_transformer import TopicTransformer
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem
+from attnscope.experiment import Problem
 from attnscope.studies.li2023 import _value_claims, _value_figures
 from attnscope.studies.li2023._block_means import BLOCKS, block_means
-from attnscope.studies.li2023._topic_documents import TopicDocumentsStudy
+from attnscope.studies.li2023._old_topic_documents import TopicDocumentsStudy
 from attnscope.studies.li2023._value_cases import SGD, Case, cases
 from attnscope.studies.li2023._value_solution import ValueSolution, shortness
 from attnscope.tasks import TopicDocuments

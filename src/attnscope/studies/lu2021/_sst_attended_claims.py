@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above, below
+from attnscope.claims import above, below
+from attnscope.studies.old import Claim
 from attnscope.probes import rank_correlation
 from attnscope.studies.lu2021 import _sst_words as words
 from attnscope.studies.lu2021._sst_names import key, named

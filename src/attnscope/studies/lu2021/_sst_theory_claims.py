@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above
+from attnscope.claims import above
+from attnscope.studies.old import Claim
 from attnscope.probes.predictors import fit
 from attnscope.studies.lu2021 import _sst_words as words
 from attnscope.studies.lu2021._sst_names import key, named

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from attnscope.probes import largest, relative_deviation
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.theory import lu2021
 
 GROWN = 0.2

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above, below, within
+from attnscope.claims import above, below, within
+from attnscope.studies.old import Claim
 from attnscope.probes import largest, relative_deviation
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 
 if TYPE_CHECKING:
     from attnscope.studies.lu2021.synergy import Synergy

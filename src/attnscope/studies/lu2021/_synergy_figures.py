@@ -10,7 +10,7 @@ import xarray as xr
 from attnscope.probes import mean_interval
 from attnscope.report.figure import Band, Figure, Line, Mark, Panel, Rule
 from attnscope.studies.lu2021._synergy_claims import NEGATIVE, turning_epochs
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 
 if TYPE_CHECKING:
     from attnscope.studies.lu2021.synergy import Synergy

@@ -3,70 +3,52 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from attnscope.engines import Given, Linear, Observable, Record
+from attnscope.bounds import Count, Positive, Several
+from attnscope.engines import Descent, Flow, Given, Linear, Observable, Record
 from attnscope.engines.observe import Schedule
+from attnscope.experiment import Problem, Study
 from attnscope.models import BagAttention, classifier
 from attnscope.models.bag_attention import Freeze
 from attnscope.models.classifiers import Kind
 from attnscope.models.objective import BagObjective
-from attnscope.studies.base import Problem, Study
 from attnscope.tasks import Bags, TopicWords, TopicWordsData
 from attnscope.theory import lu2021
 
 CITATION = "Lu, Mao, Nayak. On the Dynamics of Training Attention Models. ICLR 2021."
+MODELS: tuple[Kind, ...] = ("FC", "TC", "TL")
+"""Fixed linear, trained linear, and two trained layers."""
 
 
 @dataclass(frozen=True)
 class TopicWordsStudy(Study):
-    """Fields that describe the task and the model of Lu 2021, section 5.1."""
+    """The task and the model of Lu 2021, section 5.1."""
 
-    topics: int = 4
-    """J, number of topics."""
-    words_per_topic: int = 2
-    """Topic words of each topic."""
-    m: int = 20
-    """Non-topic words in each sentence."""
-    dictionary: int = 5000
-    """M, number of non-topic words there are."""
-    train: int = 800
-    """Training sentences."""
-    test: int = 200
-    """Test sentences."""
-    dim: int = 15
+    training: Flow | Descent = Flow(lr=0.1, epochs=5000)
+    points: Several = 201
+    """Record points, evenly spaced."""
+    task: TopicWords = TopicWords()
+    dim: Count = 15
     """d, length of embeddings."""
-    variance: float = 1e-6
+    variance: Positive = 1e-6
     """σ²/d, variance of the entries of the initial embeddings."""
 
     citation = CITATION
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.task()
-
-    def task(self) -> TopicWords:
-        """Return the task."""
-        return TopicWords(
-            topics=self.topics,
-            words_per_topic=self.words_per_topic,
-            m=self.m,
-            dictionary=self.dictionary,
-            train=self.train,
-            test=self.test,
-        )
+    labels: ClassVar = {"side": ("score", "embedding")}
 
     def model(self, kind: Kind, seed: int, freeze: Freeze = "nothing") -> BagAttention:
         """Return Attn-``kind`` at its initial state; one seed gives all kinds one embedding."""
         generator = torch.Generator().manual_seed(seed)
         embedding_source = torch.Generator().manual_seed(seed + 1_000_003)
-        reader = classifier(kind, self.dim, self.topics, generator=generator)
+        reader = classifier(kind, self.dim, self.task.topics, generator=generator)
         return BagAttention(
-            self.task().vocabulary,
+            self.task.vocabulary,
             self.dim,
             reader,
             std=self.variance**0.5,
@@ -76,11 +58,11 @@ class TopicWordsStudy(Study):
 
     def truth(self) -> xr.Dataset:
         """Return which words are topic words, and of which topic."""
-        topic = self.task().topic_of
+        topic = self.task.topic_of
         return xr.Dataset(
             {
                 "topic": ("vocab", topic, {"meaning": "topic of a word, -1 for non-topic words"}),
-                "topic_of_word": ("word", topic[: self.task().topic_words]),
+                "topic_of_word": ("word", topic[: self.task.topic_words]),
             }
         )
 
@@ -90,36 +72,17 @@ class TopicWordsStudy(Study):
 
     def problem(self, model: BagAttention, data: TopicWordsData) -> Problem:
         """Return the run of a model on a sample, with the usual readings."""
-        return Problem(model, BagObjective(data.train), self.records(data))
-
-    def records(self, data: TopicWordsData) -> list[Record]:
-        """Return what is read: curves, means over sentences, and the whole dictionary twice."""
-        words = data.task.topic_words
-        loss = BagObjective(data.train)
+        words, loss = data.task.topic_words, BagObjective(data.train)
         curves = (
-            Observable(
-                "loss",
-                lambda m: loss(_bag(m)),
-                (),
-                "nats",
-                "mean cross-entropy of the training sentences",
-            ),
-            Observable(
-                "score", lambda m: _bag(m).scores()[:words], ("word",), "", "s_t of topic words"
-            ),
-            Observable(
-                "norm",
-                lambda m: _bag(m).embeddings_of(slice(words)).norm(dim=1),
-                ("word",),
-                "",
-                "‖v_t‖ of topic words",
-            ),
+            Observable("loss", loss, (), "nats", "mean cross-entropy of the training sentences"),  # type: ignore[arg-type]
+            score_of(words),
+            norm_of(words),
         )
         ends = (
-            Observable("score_all", lambda m: _bag(m).scores(), ("vocab",), "", "s_w of all words"),
+            Observable("score_all", lambda m: bag(m).scores(), ("vocab",), "", "s_w of all words"),
             Observable(
                 "norm_all",
-                lambda m: _bag(m).embeddings().norm(dim=1),
+                lambda m: bag(m).embeddings().norm(dim=1),
                 ("vocab",),
                 "",
                 "‖v_w‖ of all words",
@@ -128,11 +91,38 @@ class TopicWordsStudy(Study):
                 "test_accuracy", lambda m: accuracy(m, data.test), (), "", "share of test sentences"
             ),
         )
-        return [
+        records = [
             Record(curves, self.curve_schedule()),
             Record(sentence_readings(data), Linear(min(41, self.points)), dim="probe"),
-            Record(ends, Given((self.time,)), dim="snapshot"),
+            Record(ends, Given((self.end,)), dim="snapshot"),
         ]
+        return Problem(model, loss, records)
+
+
+def score_of(words: int) -> Observable:
+    """Return the reading of the scores of the first words."""
+    return Observable(
+        "score", lambda m: bag(m).scores()[:words], ("word",), "", "s_t of topic words"
+    )
+
+
+def norm_of(words: int) -> Observable:
+    """Return the reading of the embedding norms of the first words."""
+
+    def norm(model: nn.Module) -> Tensor:
+        return bag(model).embeddings_of(slice(words)).norm(dim=1)
+
+    return Observable("norm", norm, ("word",), "", "‖v_t‖ of topic words")
+
+
+def attended_of(data: TopicWordsData) -> Observable:
+    """Return the reading of how often the topic word of a training sentence leads."""
+
+    def attended(model: nn.Module) -> Tensor:
+        scores = bag(model).scores()[data.train.ids]
+        return (scores[:, :1] > scores[:, 1:]).all(dim=1).double().mean()
+
+    return Observable("attended", attended, (), "", "share of sentences led by their topic word")
 
 
 def sentence_readings(data: TopicWordsData) -> tuple[Observable, ...]:
@@ -141,7 +131,7 @@ def sentence_readings(data: TopicWordsData) -> tuple[Observable, ...]:
     sets = lu2021.PsiSets(data.train, words)
 
     def identity(model: nn.Module) -> Tensor:
-        scores, embeddings = _bag(model).scores(), _bag(model).embeddings()
+        scores, embeddings = bag(model).scores(), bag(model).embeddings()
         means = sets.averages(scores, embeddings)
         own = scores.double().numpy()[words]
         distance = embeddings.double().numpy()[words] - means.context
@@ -149,17 +139,13 @@ def sentence_readings(data: TopicWordsData) -> tuple[Observable, ...]:
         return torch.from_numpy(np.stack([left, (distance**2).sum(axis=1) / 2], axis=1))
 
     def weights(model: nn.Module) -> Tensor:
-        return torch.from_numpy(lu2021.topic_attention(_bag(model).scores(), data.train, 0))
-
-    def attended(model: nn.Module) -> Tensor:
-        scores = _bag(model).scores()[data.train.ids]
-        return (scores[:, :1] > scores[:, 1:]).all(dim=1).double().mean()
+        return torch.from_numpy(lu2021.topic_attention(bag(model).scores(), data.train, 0))
 
     return (
         Observable("identity", identity, ("word", "side"), "", "both sides of eq (9)"),
         Observable("attention_min", lambda m: weights(m).min(), (), "", "least topic attention"),
         Observable("attention_mean", lambda m: weights(m).mean(), (), "", "mean topic attention"),
-        Observable("attended", attended, (), "", "share of sentences led by their topic word"),
+        attended_of(data),
     )
 
 
@@ -169,6 +155,7 @@ def accuracy(model: nn.Module, bags: Bags) -> Tensor:
     return (logits.argmax(dim=1) == bags.labels).double().mean()
 
 
-def _bag(model: nn.Module) -> BagAttention:
+def bag(model: nn.Module) -> BagAttention:
+    """Return a model as what it is."""
     assert isinstance(model, BagAttention)
     return model

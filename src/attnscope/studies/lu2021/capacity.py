@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
 from attnscope.claims import Claim, above, within
-from attnscope.models.classifiers import Kind
+from attnscope.experiment import Problem
 from attnscope.probes import mean_interval
-from attnscope.report.figure import Dots, Figure, Panel
-from attnscope.report.page import Table
-from attnscope.studies.base import Problem
-from attnscope.studies.lu2021._topic_words import TopicWordsStudy
-from attnscope.studies.readings import select
+from attnscope.report import Dots, Figure, Panel, Table, ends
+from attnscope.studies.lu2021._topic_words import MODELS, TopicWordsStudy
 from attnscope.theory import lu2021
+from attnscope.trajectory import Readings, final
 
-MODELS: tuple[Kind, ...] = ("FC", "TC", "TL")
 SEEN = {"FC": 4.8, "TC": 3.0, "TL": 1.8}
 """Mean final topic scores that an independent implementation of the paper's setting gave."""
 
@@ -27,46 +23,61 @@ SEEN = {"FC": 4.8, "TC": 3.0, "TL": 1.8}
 class Capacity(TopicWordsStudy):
     """The end of training under three classifiers of growing capacity."""
 
-    quick: ClassVar[dict[str, Any]] = {"seeds": 3}
-
-    def cases(self) -> tuple[str, ...]:
-        """Return the three models."""
-        return MODELS
+    quick = {"seeds": 3}
+    cases = MODELS
 
     def build(self, case: str, seed: int) -> Problem:
         """Make the run of one model with one seed."""
         kind = next(kind for kind in MODELS if kind == case)
-        return self.problem(self.model(kind, seed), self.task().sample(seed))
+        return self.problem(self.model(kind, seed), self.task.sample(seed))
 
-    def theory(self, tree: xr.DataTree) -> xr.Dataset:
+    def theory(self, run: Readings) -> dict[str, object]:
         """Predict the attention on the topic word from its score alone."""
-        score = tree["observables/score"]
-        return xr.Dataset(
-            {
-                "attention": (
-                    score.dims,
-                    lu2021.weight_from_score(score.to_numpy(), self.m),
-                    {"meaning": "exp(s)/(exp(s) + m)"},
-                )
-            },
-            coords={"time": ("step", tree["observables/time"].to_numpy())},
-        )
+        weight = lu2021.weight_from_score(run.score, self.task.m)
+        return {"attention": (run.score.dims, weight, {"meaning": "exp(s)/(exp(s) + m)"})}
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> list[Claim]:
         """Return the orderings, and the values where there are values to compare with."""
         orderings = [
-            _ordering(name, what, larger, smaller)
-            for name, what in (("score", "score"), ("norm", "embedding norm"))
+            Claim(
+                f"{what.split()[-1]}-{larger}-{smaller}",
+                f"Topic words end up with a larger {what} under Attn-{larger} than under "
+                f"Attn-{smaller}, whose classifier can do more.",
+                ratio,
+                (name, larger, smaller),
+                above(1.1),
+                ((name, smaller, smaller), f"Attn-{smaller} against itself with another seed"),
+                "section 5.1, Fig 1",
+                f"{larger} > {smaller}",
+                f"ratio of mean final {what}s",
+                each=False,
+            )
+            for name, what in (
+                ("score", "score"),
+                ("norm", "embedding norm"),
+                ("attention_mean", "attention"),
+            )
             for larger, smaller in (("FC", "TC"), ("TC", "TL"))
         ]
-        orderings += [
-            _ordering("attention_mean", "attention", larger, smaller)
-            for larger, smaller in (("FC", "TC"), ("TC", "TL"))
+        values = [
+            Claim(
+                "score",
+                f"The mean topic score of Attn-{case} ends at {seen}.",
+                lambda run, at: run.score.isel(step=at).mean("word"),
+                -1,
+                within(seen - 0.3, seen + 0.3),
+                (self.points // 10, "the same models after a tenth of the training"),
+                "section 5.1, Fig 1; the number is from an independent run of its setting",
+                "a histogram",
+                "mean topic score",
+                each=False,
+                per=(case,),
+            )
+            for case, seen in SEEN.items()
         ]
-        values = [_value(case) for case in MODELS] if self == Capacity(seeds=self.seeds) else []
-        return (*orderings, *values)
+        return orderings + (values if self == Capacity(seeds=self.seeds) else [])
 
-    def figures(self, tree: xr.DataTree) -> list[Figure]:
+    def figures(self, run: Readings) -> list[Figure]:
         """Draw final score, norm and attention against capacity."""
         panels = []
         for name, label in (
@@ -74,79 +85,42 @@ class Capacity(TopicWordsStudy):
             ("norm", "mean topic norm"),
             ("attention_mean", "mean attention on the topic word"),
         ):
-            finals = np.stack([final(tree, name, case) for case in MODELS], axis=1)
-            mean, low, high = mean_interval(finals)
-            panels.append(
-                Panel(
-                    label,
-                    "classifier, capacity growing",
-                    label,
-                    (Dots(np.arange(3.0), mean, low, high, "mean over seeds, 95 %"),),
-                    xticks=tuple((float(i), f"Attn-{case}") for i, case in enumerate(MODELS)),
-                )
-            )
+            interval = mean_interval(end(run, name).to_numpy(), axis=1)
+            dots = Dots(np.arange(3.0), *interval, "mean over seeds, 95 %")
+            ticks = tuple((float(i), f"Attn-{case}") for i, case in enumerate(MODELS))
+            xlabel = "classifier, capacity growing"
+            panels.append(Panel(label, xlabel, label, (dots,), xticks=ticks))
         return [
             Figure(
                 "capacity",
                 "Lower capacity, stronger attention",
-                f"End of training after {self.epochs:,} epochs, {self.seeds} seeds: a classifier "
-                "that explains less leaves more for attention to explain (Lu 2021, section 5.1).",
+                f"End of training after {self.training.epochs:,} epochs, {self.seeds} seeds: a "
+                "classifier that explains less leaves more for attention to explain (Lu 2021, "
+                "section 5.1).",
                 tuple(panels),
             )
         ]
 
-    def tables(self, tree: xr.DataTree) -> list[Table]:
+    def tables(self, run: Readings) -> list[Table]:
         """Tabulate the end of training."""
-        rows = tuple(
-            (
-                case,
-                *(
-                    float(final(tree, name, case).mean())
-                    for name in ("score", "norm", "attention_mean", "loss")
-                ),
-            )
-            for case in MODELS
-        )
-        columns = ("model", "mean topic score", "mean topic norm", "mean attention", "loss (nats)")
-        return [Table("capacity", f"End of training, {self.seeds} seeds", columns, rows)]
+        columns = {
+            "mean topic score": end(run, "score"),
+            "mean topic norm": end(run, "norm"),
+            "mean attention": end(run, "attention_mean"),
+            "loss (nats)": end(run, "loss"),
+        }
+        title = f"End of training, {self.seeds} seeds"
+        return [ends(run, key="capacity", title=title, head="model", more=columns)]
 
 
-def final(tree: xr.DataTree, name: str, case: str) -> np.ndarray:
-    """Return a reading at the end of training, averaged over topic words, one per seed."""
-    data = select(tree, name, case)
-    data = data.isel({data.dims[1]: -1})
-    return data.mean("word").to_numpy() if "word" in data.dims else data.to_numpy()
+def end(run: Readings, name: str) -> xr.DataArray:
+    """Return a reading at the end of training, averaged over topic words."""
+    reading = final(run.get(name))
+    return reading.mean("word") if "word" in reading.dims else reading
 
 
-def _ordering(name: str, what: str, larger: str, smaller: str) -> Claim:
-    return Claim(
-        key=f"{what.split()[-1]}-{larger}-{smaller}",
-        sentence=f"Topic words end up with a larger {what} under Attn-{larger} than under "
-        f"Attn-{smaller}, whose classifier can do more.",
-        source="section 5.1, Fig 1",
-        paper=f"{larger} > {smaller}",
-        statistic=lambda tree: final(tree, name, larger) / final(tree, name, smaller),
-        criterion=above(1.1),
-        control_sentence=f"Attn-{smaller} against itself with another seed",
-        control=lambda tree: final(tree, name, smaller) / np.roll(final(tree, name, smaller), 1),
-        each=False,
-        measure=f"ratio of mean final {what}s",
-    )
-
-
-def _value(case: str) -> Claim:
-    def score(tree: xr.DataTree, step: int) -> np.ndarray:
-        return select(tree, "score", case).isel(step=step).mean("word").to_numpy()
-
-    return Claim(
-        key=f"score-{case}",
-        sentence=f"The mean topic score of Attn-{case} ends at {SEEN[case]}.",
-        source="section 5.1, Fig 1; the number is from an independent run of its setting",
-        paper="a histogram",
-        statistic=lambda tree: score(tree, -1),
-        criterion=within(SEEN[case] - 0.3, SEEN[case] + 0.3),
-        control_sentence="the same models after a tenth of the training",
-        control=lambda tree: score(tree, select(tree, "score", case).sizes["step"] // 10),
-        each=False,
-        measure="mean topic score",
-    )
+def ratio(run: Readings, given: tuple[str, str, str]) -> xr.DataArray:
+    """Return what a reading of a model ends at, over another's; over its own of another seed."""
+    name, larger, smaller = given
+    other = end(run.of(smaller), name)
+    return end(run.of(larger), name) / (other.roll(seed=1) if larger == smaller else other)

@@ -10,16 +10,18 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from attnscope.claims import Claim, above, below
+from attnscope.claims import above, below
+from attnscope.studies.old import Claim
 from attnscope.engines import Given, Linear, Observable, Record
 from attnscope.models import TrainableLinear, WordPairAttention
 from attnscope.models.pooling import cross_entropy
 from attnscope.probes import histogram_interval, rank_correlation
 from attnscope.report.figure import Figure, Histogram, Line, Panel
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem, Study
+from attnscope.experiment import Problem
+from attnscope.studies.old import Study
 from attnscope.studies.lu2021._topic_words import CITATION
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.tasks import Sentences, WordPairs, WordPairsData
 from attnscope.theory import lu2021
 

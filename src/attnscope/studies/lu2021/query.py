@@ -9,16 +9,17 @@ import numpy as np
 import torch
 import xarray as xr
 
-from attnscope.claims import Claim, above, below
+from attnscope.claims import above, below
+from attnscope.studies.old import Claim
 from attnscope.errors import AttnscopeError
 from attnscope.models import BagAttention, KeyQuery, classifier
 from attnscope.models.classifiers import Kind
 from attnscope.probes import average, mean_interval, rank_correlation, relative_deviation
 from attnscope.report.figure import Dots, Figure, Line, Panel
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem
+from attnscope.experiment import Problem
 from attnscope.studies.lu2021._topic_words import TopicWordsStudy
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.theory import lu2021
 
 MODELS: tuple[Kind, ...] = ("FC", "TC", "TL")

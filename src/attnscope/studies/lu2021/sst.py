@@ -9,14 +9,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim
+from attnscope.studies.old import Claim
 from attnscope.engines import Descent, Flow, Patience
 from attnscope.errors import AttnscopeError
 from attnscope.models.objective import BagObjective
 from attnscope.probes.purity import class_counts, purer_company, topic_purity
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem, Study
+from attnscope.experiment import Problem
+from attnscope.studies.old import Study
 from attnscope.studies.lu2021 import _sst_claims, _sst_figures, _sst_pair, _sst_tables
 from attnscope.studies.lu2021._sst_records import (
     MOST_NEIGHBOURS,

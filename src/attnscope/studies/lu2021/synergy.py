@@ -9,16 +9,16 @@ import numpy as np
 import torch
 import xarray as xr
 
-from attnscope.claims import Claim
+from attnscope.studies.old import Claim
 from attnscope.engines import Given
 from attnscope.models import BagAttention
 from attnscope.models.bag_attention import Freeze
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem
+from attnscope.experiment import Problem
 from attnscope.studies.lu2021 import _synergy_claims, _synergy_figures
 from attnscope.studies.lu2021._topic_words import TopicWordsStudy
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.theory import lu2021
 
 FREEZE: dict[str, Freeze] = {"TC": "nothing", "TC-KF": "scores", "TC-EF": "embeddings"}

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above
+from attnscope.claims import above
+from attnscope.studies.old import Claim
 from attnscope.studies.snell2021._agreement_evidence import evidence
 from attnscope.studies.snell2021._agreement_paper import (
     ALPHA_BETA,

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from attnscope.errors import AttnscopeError
 from attnscope.report.attention_maps import AttentionMaps, fitted
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.studies.snell2021._agreement_cells import Cells
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import xarray as xr
 
 from attnscope.probes.shares import share_curve
 from attnscope.report.figure import Dots, Figure, Line, Mark, Panel, Rule
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.studies.snell2021._copying_cases import (
     DRAWN,
     DRAWN_MIXED,

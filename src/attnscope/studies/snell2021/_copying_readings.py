@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from attnscope.engines import Observable
 from attnscope.models.seq2seq import Look, Seq2Seq
 from attnscope.probes.agreement import agreement
-from attnscope.studies.readings import select
 from attnscope.tasks.sequence_pairs import END, SequencePairs
+from attnscope.trajectory import Readings, crossing
 
 READINGS = {
     "loss": "mean of -log p, in nats",
@@ -34,6 +34,8 @@ READINGS = {
 OFFSETS = (-3, -2, -1, 0, 1, 2, 3)
 LEARNED = 0.95
 """Accuracy above which a run has learned."""
+UNATTENDED = 0.1
+"""Attention accuracy below which attention has not been learned."""
 
 
 def observables(pairs: SequencePairs, gold: Tensor) -> tuple[Observable, ...]:
@@ -95,43 +97,21 @@ def _readings(look: Look, target: Tensor, gold: Tensor, words: int) -> Tensor:
     return torch.stack([values[name].double() for name in READINGS])
 
 
-def reading(tree: xr.DataTree, name: str, case: str) -> np.ndarray:
-    """Return a reading of all runs of a case, shape ``(seed, step)``."""
-    return select(tree, "reading", case).isel(reading=list(READINGS).index(name)).to_numpy()
+def curve(run: Readings, name: str) -> xr.DataArray:
+    """Return one of the readings, along ``seed`` and ``step``, and ``case`` if it is of all."""
+    return run.reading.sel(reading=name, drop=True)
 
 
-def at_step(tree: xr.DataTree, name: str, case: str, step: int) -> np.ndarray:
-    """Return a reading at one record point, by seed."""
-    steps = tree["observables/time"].to_numpy()
-    return np.asarray(reading(tree, name, case)[:, int(np.argmin(np.abs(steps - step)))])
-
-
-def reaches(tree: xr.DataTree, name: str, case: str, level: float) -> np.ndarray:
+def reaches(run: Readings, name: str, level: float = LEARNED) -> xr.DataArray:
     """Return the step where a reading first exceeds a level, by seed.
 
-    Interpolated between record points. A run that never gets there counts with its last step,
-    which is the least that it would need.
+    A run that never gets there counts with its last step, which is the least that it would need.
     """
-    steps = tree["observables/time"].to_numpy()
-    found = []
-    for run in reading(tree, name, case):
-        above = np.flatnonzero(run > level)
-        if not above.size or above[0] == 0:
-            found.append(steps[-1] if not above.size else steps[0])
-            continue
-        at = above[0]
-        part = (level - run[at - 1]) / (run[at] - run[at - 1])
-        found.append(steps[at - 1] + part * (steps[at] - steps[at - 1]))
-    return np.array(found)
+    values = curve(run, name)
+    return crossing(values, level).fillna(float(values["step"][-1]))
 
 
-def known_unattended(
-    tree: xr.DataTree, case: str, unattended: float, name: str = "knowledge"
-) -> np.ndarray:
-    """Return the largest knowledge, or so, before the attention of a run reaches a level."""
-    found = []
-    runs = zip(reading(tree, name, case), reading(tree, "attention", case), strict=True)
-    for known, attention in runs:
-        late = np.flatnonzero(attention >= unattended)
-        found.append(known[: late[0] if late.size else None].max(initial=0.0))
-    return np.array(found)
+def known_unattended(run: Readings, name: str = "knowledge") -> xr.DataArray:
+    """Return the largest knowledge, or so, before the attention of a run has been learned."""
+    early = (curve(run, "attention") >= UNATTENDED).cumsum("step") == 0
+    return curve(run, name).where(early, 0.0).max("step")

@@ -1,106 +1,117 @@
-"""What the studies of copied sequences share: fields, optimizer, model, readings."""
+"""What the studies of copied sequences share: settings, count tables, tables and panels."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
 import xarray as xr
 
-from attnscope.engines import Descent, Linear, Record
+from attnscope.bounds import Count, Several
+from attnscope.engines import Adam, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
+from attnscope.experiment import Problem, Study
 from attnscope.models.seq2seq import Seq2Seq, Seq2SeqObjective
-from attnscope.studies.base import Problem, Study
-from attnscope.studies.snell2021._copying_readings import observables
+from attnscope.probes.shares import share_interval
+from attnscope.report import Line, Mark, Panel, Table, ends
+from attnscope.report.page import Cell
+from attnscope.studies.snell2021._copying_readings import (
+    LEARNED,
+    OFFSETS,
+    READINGS,
+    curve,
+    observables,
+)
 from attnscope.studies.snell2021._snell import CITATION
 from attnscope.tasks.copying import Copying
 from attnscope.tasks.sequence_pairs import END
 from attnscope.theory.snell2021.knowledge import Knowledge, predict_knowledge
+from attnscope.trajectory import Readings, crossing
 
 HELD_OUT = 1_000_003
 """Seed of the sequences that are read; runs have small seeds."""
 UNIFORM = ", uniform attention"
 """How the names of cases end in which attention is held at uniform."""
+BLUE, RED, GREEN, PURPLE, SKY = 0, 1, 2, 3, 5
 
 
 @dataclass(frozen=True)
-class CopyingStudy(Study):
-    """Sequences are copied by an LSTM with attention, trained by Adam on fresh batches."""
+class SequenceStudy(Study):
+    """Sequences are copied by a recurrent network with attention, trained on fresh batches."""
 
-    seeds: int = 20
-    """Number of runs of each case."""
-    engine: Literal["flow", "descent"] = "descent"
-    """Adam, step by step."""
-    lr: float = 1.0
-    """Unit of time: time counts steps; Adam's learning rate is the field `rate`."""
-    epochs: int = 400
-    """Steps."""
-    points: int = 41
+    seeds: Count = 20
+    training: Adam = Adam(rate=1e-3, steps=400, batch=128)
+    points: Several = 41
     """Record points, evenly spaced."""
-    rate: float = 1e-3
-    """Adam's learning rate."""
-    length: int = 40
+    length: Several = 40
     """L, words in a sequence."""
-    types: int = 60
-    """Words that sequences are drawn from where not all of them are in each."""
-    width: int = 256
-    """Length of embeddings and of LSTM states."""
-    batch: int = 128
-    """Sequences in a step, never seen again."""
-    held_out: int = 50
+    width: Count = 256
+    """Length of embeddings and of states."""
+    held_out: Count = 50
     """Sequences that are read at each record point."""
-    verdict: int = 200
+
+    citation = CITATION
+
+    def check(self) -> None:
+        """Check that steps have batches, and that record points are steps."""
+        if self.training.batch is None:
+            raise AttnscopeError("batch = None: expected the number of fresh sequences in a step.")
+        if self.training.steps % (self.points - 1):
+            raise AttnscopeError(
+                f"points = {self.points} over {self.training.steps} steps: expected points a whole "
+                "number of steps apart."
+            )
+
+    def describe(self) -> str:
+        """Say how long runs are."""
+        return f"{self.training.steps:,} steps of Adam on fresh sequences"
+
+    def problem(
+        self, model: Seq2Seq, task: Copying, read: tuple[Observable, ...], stream: int
+    ) -> Problem:
+        """Return the run of a model on sequences that are never seen again."""
+        rows = (self.training.batch or 0) * (self.training.steps + 1)
+        loss = Seq2SeqObjective(task.stream(stream))
+        return Problem(model, loss, [Record(read, Linear(self.points))], rows=rows, seed=stream)
+
+
+@dataclass(frozen=True)
+class CountTableStudy(SequenceStudy):
+    """Copying tasks, beside what their count tables tell of the places of words."""
+
+    types: Count = 60
+    """Words that sequences are drawn from where not all of them are in each."""
+    verdict: Count = 200
     """Step at which it is judged who has learned."""
 
-    citation: ClassVar[str] = CITATION
+    labels: ClassVar = {"reading": tuple(READINGS), "offset": OFFSETS}
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.engine != "descent" or self.correct or self.lr != 1:
-            raise AttnscopeError(
-                f"engine = '{self.engine}', correct = {self.correct}, lr = {self.lr}: expected "
-                "'descent', False and 1; time counts steps, and Adam's learning rate is 'rate'."
-            )
-        for name in ("width", "batch", "held_out"):
-            if getattr(self, name) < 1:
-                raise AttnscopeError(f"{name} = {getattr(self, name)}: expected 1 or more.")
-        if self.length < 2 or self.types <= self.length:
+    def check(self) -> None:
+        """Check that there are words to draw from, and that the verdict is on a record point."""
+        super().check()
+        if self.types <= self.length:
             raise AttnscopeError(
                 f"length = {self.length} and types = {self.types}: expected two words or more in a "
                 "sequence, and more to draw from."
             )
-        if self.epochs % (self.points - 1):
-            raise AttnscopeError(
-                f"points = {self.points} over {self.epochs} steps: expected points a whole number "
-                "of steps apart."
-            )
-        every = self.epochs // (self.points - 1)
-        if not 0 < self.verdict <= self.epochs or self.verdict % every:
+        every = self.training.steps // (self.points - 1)
+        if self.verdict > self.training.steps or self.verdict % every:
             raise AttnscopeError(
                 f"verdict = {self.verdict}: expected a step that is recorded, a multiple of "
-                f"{every} up to {self.epochs}."
+                f"{every} up to {self.training.steps}."
             )
 
-    def task(self, case: str, seed: int) -> Copying:
+    @property
+    def learners(self) -> tuple[str, ...]:
+        """Cases in which attention learns."""
+        return tuple(case for case in self.cases if not case.endswith(UNIFORM))
+
+    def task(self, case: str, seed: int = 0) -> Copying:
         """Return the task of a case."""
         raise NotImplementedError
-
-    def course(self) -> str:
-        """Say how long runs are."""
-        return f"{self.epochs:,} steps of Adam on fresh sequences"
-
-    def make_engine(self, case: str = "", seed: int = 0) -> Descent:
-        """Return Adam on fresh mini-batches."""
-        return Descent(
-            lr=self.rate,
-            optimizer="adam",
-            batch_size=self.batch,
-            samples=self.batch * (self.epochs + 1),
-            seed=seed,
-            tick=1.0,
-        )
 
     def build(self, case: str, seed: int) -> Problem:
         """Make a run; cases of one seed and vocabulary start from the same numbers."""
@@ -115,20 +126,19 @@ class CopyingStudy(Study):
             attention="uniform" if case.endswith(UNIFORM) else "learned",
         )
         pairs = task.sample(self.held_out, HELD_OUT)
-        record = Record(observables(pairs, task.gold), Linear(self.points))
-        return Problem(model, Seq2SeqObjective(task.stream(seed)), [record])
+        return self.problem(model, task, observables(pairs, task.gold), seed)
 
-    def truth(self) -> xr.Dataset:
+    def truth(self) -> dict[str, object]:
         """Return where each output word of each run was copied from."""
         gold = np.stack([self.task(case, seed).gold.numpy() for case, seed in self.runs()])
         meaning = "source position of each target position, END included"
-        return xr.Dataset({"gold": (("run", "target"), gold, {"meaning": meaning})})
+        return {"gold": (("run", "target"), gold, {"meaning": meaning})}
 
-    def theory(self, tree: xr.DataTree) -> xr.Dataset:
+    def theory(self, run: Readings) -> dict[str, object]:
         """Say from the count table alone, before training, how well words tell their places."""
-        told = np.array([self.told(case, seed) for case, seed in self.runs()])
+        told = [self.told(case, seed) for case, seed in self.runs()]
         meaning = "α^IBM at the gold position (eq 19) over its mean at words of the sequence"
-        return xr.Dataset({"told": ("run", told, {"meaning": meaning})})
+        return {"told": ("run", told, {"meaning": meaning})}
 
     def told(self, case: str, seed: int = 0) -> float:
         """Return α^IBM at the gold position over its mean at words: 1 if C tells no places.
@@ -147,3 +157,122 @@ class CopyingStudy(Study):
         # END is always where it is; what counts is whether words can be told apart.
         gold = torch.where(pairs.target[0] == END, -1, task.gold)
         return predict_knowledge(task.counts(), list(pairs.source), list(pairs.target), gold)
+
+    def accuracy(self, run: Readings, case: str) -> xr.DataArray:
+        """Return the accuracy of a case at the step of the verdict, by seed."""
+        return curve(run.of(case), "accuracy").sel(step=self.verdict)
+
+    def tables(self, run: Readings) -> list[Table]:
+        """Tabulate who has learned when, what C says before, all readings, and every seed."""
+        at_verdict = run.reading.sel(step=self.verdict)
+        return [
+            self.learned_table(run),
+            self.counts_table(),
+            ends(
+                run,
+                title=f"Readings at step {self.verdict}, mean over {self.seeds} seeds",
+                key="readings",
+                more={text: at_verdict.sel(reading=name) for name, text in READINGS.items()},
+            ),
+            self.seeds_table(run),
+        ]
+
+    def learned_table(self, run: Readings) -> Table:
+        """Tabulate the share of seeds that have learned, at multiples of half the verdict's step."""
+        rows: list[tuple[Cell, ...]] = []
+        recorded = run.reading["step"].to_numpy()
+        halves = np.arange(1, 2 * recorded[-1] // self.verdict + 1) * self.verdict / 2
+        steps = np.unique(
+            [recorded[np.argmin(np.abs(recorded - step))] for step in (*halves, recorded[-1])]
+        )
+        for case in self.learners:
+            for step in steps:
+                accuracy = curve(run.of(case), "accuracy").sel(step=step)
+                share = share_interval(int((accuracy > LEARNED).sum()), accuracy.size)
+                spread = (accuracy.mean(), accuracy.min(), accuracy.max())
+                rows.append((case, int(step), *astuple(share), *map(float, spread)))
+        columns = ("case", "step", "share that has learned", "lower end", "upper end")
+        return Table(
+            "learned",
+            f"Share of {self.seeds} seeds with accuracy above {LEARNED:g}, with its 95 % interval "
+            "by Clopper and Pearson, and accuracy",
+            (*columns, "mean accuracy", "least", "largest"),
+            tuple(rows),
+        )
+
+    def counts_table(self) -> Table:
+        """Tabulate what the count table says before training."""
+        rows: list[tuple[Cell, ...]] = []
+        for case in self.cases:
+            known = self.known(case)
+            row = (case, known.mean_gold_mass, known.gold_chance, self.told(case))
+            rows.append((*row, known.table_variation, known.learnable))
+        columns = (
+            "case",
+            "α^IBM at the gold position",
+            "uniform attention",
+            "at the gold position over the mean at words",
+            "variation of the table",
+            "knowledge of words",
+        )
+        title = "What the exact count table says before training"
+        return Table("counts", title, columns, tuple(rows))
+
+    def seeds_table(self, run: Readings) -> Table:
+        """Tabulate every run: when it learns, and where its attention is."""
+        rows: list[tuple[Cell, ...]] = []
+        for case in self.learners:
+            own = run.of(case)
+            share = own.offset.sel(step=self.verdict)
+            found = {
+                "half of the words known (step)": crossing(curve(own, "knowledge"), 0.5),
+                "half attended (step)": crossing(curve(own, "attention"), 0.5),
+                f"accuracy above {LEARNED:g} (step)": crossing(curve(own, "accuracy"), LEARNED),
+                f"accuracy at step {self.verdict}": self.accuracy(run, case),
+                "attention at the gold position": curve(own, "attention").sel(step=self.verdict),
+                "commonest distance from it": share.idxmax("offset"),
+                "share at that distance": share.max("offset"),
+            }
+            for seed in range(self.seeds):
+                values = (float(each.sel(seed=seed)) for each in found.values())
+                rows.append((case, seed, *(None if np.isnan(v) else v for v in values)))
+        title = (
+            "Every run; empty where a level is not reached. Attention is that at step "
+            f"{self.verdict}"
+        )
+        return Table("seeds", title, ("case", "seed", *found), tuple(rows))
+
+
+def thin(reading: xr.DataArray, label: str = "", color: int = 0) -> list[Mark]:
+    """Return a thin curve for every seed along the other dimension; the first has the label."""
+    x = reading[reading.dims[-1]].to_numpy()
+    values = enumerate(reading.to_numpy())
+    return [Line(x, y, "" if seed else label, color, thin=True) for seed, y in values]
+
+
+def stage_panel(run: Readings, title: str, length: int) -> Panel:
+    """Draw knowledge, attention and accuracy of a case."""
+    marks: list[Mark] = []
+    for name, color in (("knowledge", GREEN), ("attention", RED), ("accuracy", BLUE)):
+        reading = curve(run, name)
+        steps = reading["step"].to_numpy()
+        marks += thin(reading, color=color)
+        marks.append(Line(steps, reading.mean("seed").to_numpy(), name, color))
+    marks.append(Line(steps, np.full(len(steps), 1 / (length + 1)), "chance", theory=True))
+    return Panel(title, "step", "share of words", tuple(marks))
+
+
+def gap_panel(run: Readings, cases: Sequence[tuple[str, str, int]]) -> Panel:
+    """Draw how much larger log β is at the gold position where attention is held at uniform.
+
+    Args:
+        run: what was recorded.
+        cases: by name, with label and colour.
+    """
+    marks = [
+        mark
+        for case, label, color in cases
+        for mark in thin(curve(run.of(case + UNIFORM), "gap"), label, color)
+    ]
+    ylabel = "log β at gold less elsewhere (nats)"
+    return Panel("attention held at uniform", "step", ylabel, tuple(marks))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above, below, within
-from attnscope.studies.readings import select
+from attnscope.claims import above, below, within
+from attnscope.studies.old import Claim
+from attnscope.trajectory import select
 from attnscope.studies.snell2021._derivative_readings import (
     MIXTURE,
     PERMUTATIONS,

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import softmax
 
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.theory import snell2021
 
 PERMUTATIONS, MIXTURE = "permutations", "mixture"

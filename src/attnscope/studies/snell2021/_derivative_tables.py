@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from attnscope.report.page import Cell, Table
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.studies.snell2021._derivative_readings import (
     MIXTURE,
     PERMUTATIONS,

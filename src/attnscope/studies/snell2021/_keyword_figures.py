@@ -9,7 +9,7 @@ import xarray as xr
 
 from attnscope.probes import mean_interval
 from attnscope.report.figure import Band, Figure, Line, Mark, Panel, Rule
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.studies.snell2021._keyword_cases import BOTH_WAYS, CASES, ONE_WAY
 from attnscope.studies.snell2021._keyword_claims import WHEN
 from attnscope.studies.snell2021._keyword_readings import (

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from attnscope.engines import Observable
 from attnscope.models.sequence_classifier import SequenceClassifier
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.tasks.keyword import LabelledSequences
 
 KEYWORD, NEXT, MEAN, LAST = range(4)

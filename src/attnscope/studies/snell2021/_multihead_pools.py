@@ -15,7 +15,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 
 CANDIDATE, ALL_BAD, ONE_GOOD, RANDOM = "one head", "all bad", "one good", "random"
 SCENARIOS = (ALL_BAD, ONE_GOOD, RANDOM)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from attnscope.engines import Observable
 from attnscope.models.seq2seq import Seq2Seq, cross_entropy
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.studies.snell2021._multihead_pools import GOOD
 from attnscope.tasks.sequence_pairs import END, SequencePairs
 

@@ -9,7 +9,7 @@ import xarray as xr
 
 from attnscope.probes.shares import share_interval
 from attnscope.report.page import Cell, Table
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.studies.snell2021._multihead_pools import CANDIDATE, GOOD, judged, pools, trials
 from attnscope.studies.snell2021._multihead_readings import best, final, learned
 

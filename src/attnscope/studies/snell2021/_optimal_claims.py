@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above, below
+from attnscope.claims import above, below
+from attnscope.studies.old import Claim
 from attnscope.studies.snell2021._optimal_readings import (
     EQUATION_30,
     LEARNED,

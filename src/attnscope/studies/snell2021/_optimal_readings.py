@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from attnscope.models.seq2seq import Seq2Seq
 from attnscope.models.sequences import evaluating
 from attnscope.probes.agreement import mean_agreement, shuffled_baseline
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.tasks.sequence_pairs import SequencePairs
 from attnscope.theory.snell2021 import OptimalAttention, optimal_attention
 

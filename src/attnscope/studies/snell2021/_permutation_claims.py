@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above, below
+from attnscope.claims import above, below
+from attnscope.studies.old import Claim
 from attnscope.studies.snell2021._copying_readings import (
     LEARNED,
     at_step,

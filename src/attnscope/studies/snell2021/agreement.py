@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import torch
 import xarray as xr
 
-from attnscope.claims import Claim
+from attnscope.studies.old import Claim
 from attnscope.datasets import labelled, parallel
 from attnscope.datasets.catalogue import CATALOGUE
 from attnscope.engines import Descent, Given, Record
@@ -17,7 +17,8 @@ from attnscope.errors import AttnscopeError
 from attnscope.report.attention_maps import AttentionMaps
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem, Study
+from attnscope.experiment import Problem
+from attnscope.studies.old import Study
 from attnscope.studies.snell2021 import (
     _agreement_claims,
     _agreement_figures,

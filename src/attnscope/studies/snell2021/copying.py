@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import xarray as xr
 
-from attnscope.claims import Claim
+from attnscope.studies.old import Claim
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
 from attnscope.studies.snell2021 import _copying_claims, _copying_figures, _copying_tables

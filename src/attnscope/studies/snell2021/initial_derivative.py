@@ -10,14 +10,15 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from attnscope.claims import Claim
+from attnscope.studies.old import Claim
 from attnscope.engines import Flow, Given, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.models.word_proxy import ProxyObjective, WordProxy
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem, Study
-from attnscope.studies.readings import select
+from attnscope.experiment import Problem
+from attnscope.studies.old import Study
+from attnscope.trajectory import select
 from attnscope.studies.snell2021 import (
     _derivative_claims,
     _derivative_figures,

@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Literal
 import torch
 import xarray as xr
 
-from attnscope.claims import Claim
+from attnscope.studies.old import Claim
 from attnscope.engines import Descent, Logarithmic, Record
 from attnscope.errors import AttnscopeError
 from attnscope.models.sequence_classifier import ClassifierObjective, SequenceClassifier
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem, Study
+from attnscope.experiment import Problem
+from attnscope.studies.old import Study
 from attnscope.studies.snell2021 import _keyword_claims, _keyword_figures, _keyword_tables
 from attnscope.studies.snell2021._keyword_cases import CASES
 from attnscope.studies.snell2021._keyword_readings import LAST, READINGS, observables, share_from

@@ -10,14 +10,15 @@ import numpy as np
 import torch
 import xarray as xr
 
-from attnscope.claims import Claim
+from attnscope.studies.old import Claim
 from attnscope.engines import Descent, Linear, Record
 from attnscope.errors import AttnscopeError
 from attnscope.models.seq2seq import Seq2Seq, Seq2SeqObjective
 from attnscope.models.seq2seq_options import Cell, Pooled
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem, Study
+from attnscope.experiment import Problem
+from attnscope.studies.old import Study
 from attnscope.studies.snell2021 import _multihead_claims, _multihead_figures, _multihead_tables
 from attnscope.studies.snell2021._multihead_pools import (
     CANDIDATE,

@@ -9,14 +9,15 @@ import numpy as np
 import torch
 import xarray as xr
 
-from attnscope.claims import Claim
+from attnscope.studies.old import Claim
 from attnscope.engines import Descent, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.models.seq2seq import Seq2Seq, Seq2SeqObjective
 from attnscope.probes.agreement import mean_agreement
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem, Study
+from attnscope.experiment import Problem
+from attnscope.studies.old import Study
 from attnscope.studies.snell2021 import _optimal_claims, _optimal_figures, _optimal_tables
 from attnscope.studies.snell2021._optimal_readings import (
     EQUATION_30,

@@ -1,9 +1,23 @@
 """Studies of Song et al., *Unraveling the Gradient Descent Dynamics of Transformers* (2024)."""
 
-from attnscope.studies.song2024.convergence import Convergence
-from attnscope.studies.song2024.landscape import Landscape
-from attnscope.studies.song2024.pathfinder import Pathfinder
-from attnscope.studies.song2024.query_only import QueryOnly
-from attnscope.studies.song2024.text import Text
+from typing import TYPE_CHECKING
 
-__all__ = ["Convergence", "Landscape", "Pathfinder", "QueryOnly", "Text"]
+from attnscope.lazy import attach
+
+if TYPE_CHECKING:
+    from attnscope.studies.song2024.convergence import Convergence as Convergence
+    from attnscope.studies.song2024.landscape import Landscape as Landscape
+    from attnscope.studies.song2024.pathfinder import Pathfinder as Pathfinder
+    from attnscope.studies.song2024.query_only import QueryOnly as QueryOnly
+    from attnscope.studies.song2024.text import Text as Text
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "convergence": ("Convergence",),
+        "landscape": ("Landscape",),
+        "pathfinder": ("Pathfinder",),
+        "query_only": ("QueryOnly",),
+        "text": ("Text",),
+    },
+)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, below
+from attnscope.claims import below
+from attnscope.studies.old import Claim
 from attnscope.claims.claim import Statistic
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.studies.song2024._convergence_cases import (
     BELOW,
     CERTIFIED,

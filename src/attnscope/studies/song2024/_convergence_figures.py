@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from attnscope.report.figure import Band, Figure, Line, Mark, Panel
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.studies.song2024._convergence_cases import KERNELS
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, below
+from attnscope.claims import below
+from attnscope.studies.old import Claim
 from attnscope.studies.song2024._landscape_readings import (
     BLOCKS,
     GAUSSIAN,

@@ -19,7 +19,7 @@ from attnscope.report.figure import (
     Rule,
     Surface,
 )
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.studies.song2024._landscape_readings import (
     BLOCKS,
     GAUSSIAN,

@@ -15,7 +15,7 @@ from attnscope.probes.directions import matching, random_directions, still
 from attnscope.probes.landscape import landscape
 from attnscope.probes.roughness import Roughness, roughness
 from attnscope.probes.sharpness import sharpness
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.studies.song2024._landscape_loss import FixedLoss
 
 SOFTMAX, GAUSSIAN, NORMALISED = "softmax", "gaussian", "normalised-gaussian"

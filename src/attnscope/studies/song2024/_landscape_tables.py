@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from attnscope.report.page import Cell, Table
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.studies.song2024._landscape_readings import BLOCKS, rough, surfaces_of, top
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.tasks.random_regression import RandomRegression
 
 if TYPE_CHECKING:

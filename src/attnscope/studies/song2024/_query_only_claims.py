@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above, below
+from attnscope.claims import above, below
+from attnscope.studies.old import Claim
 from attnscope.claims.claim import Statistic
 from attnscope.studies.song2024._query_only_cases import (
     FIVE,

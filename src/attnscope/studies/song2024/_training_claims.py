@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim, above
-from attnscope.studies.readings import select
+from attnscope.claims import above
+from attnscope.studies.old import Claim
+from attnscope.trajectory import select
 from attnscope.studies.song2024._training_names import KERNELS, RANDOM, bag, end_accuracy
 from attnscope.studies.song2024._training_readings import MATRICES
 

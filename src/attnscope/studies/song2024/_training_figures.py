@@ -10,7 +10,7 @@ import xarray as xr
 
 from attnscope.probes import mean_interval
 from attnscope.report.figure import Band, Figure, Line, Mark, Panel, Rule
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.studies.song2024._training_names import KERNELS, RANDOM, bag
 from attnscope.studies.song2024._training_readings import (
     ACCURACY,

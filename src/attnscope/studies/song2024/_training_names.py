@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from attnscope.studies.readings import select
+from attnscope.trajectory import select
 from attnscope.studies.song2024._training_readings import ACCURACY
 
 KERNELS = ("softmax", "gaussian")

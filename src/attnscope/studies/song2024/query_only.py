@@ -9,14 +9,15 @@ import numpy as np
 import xarray as xr
 from torch import Tensor, nn
 
-from attnscope.claims import Claim
+from attnscope.studies.old import Claim
 from attnscope.engines import Flow, Logarithmic, LossBelow, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.models.kernel_attention import KernelAttention
 from attnscope.models.kernel_regression import SquaredError, kernel_regression
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.studies.base import Problem, Study
+from attnscope.experiment import Problem
+from attnscope.studies.old import Study
 from attnscope.studies.song2024 import (
     _query_only_claims,
     _query_only_figures,

@@ -11,11 +11,11 @@ from attnscope.watching.readings import (
     topics,
     weights,
 )
-from attnscope.watching.readings.offer import Offer, Subject
+from attnscope.watching.readings.offer import Offer, WatchedModel
 
 FAMILIES = (attention, onset, depth, weights, embeddings, lexical, topics)
 
 
-def catalogue(subject: Subject) -> dict[str, Offer]:
+def catalogue(watched: WatchedModel) -> dict[str, Offer]:
     """Return everything that can be named, whether this model has it or not."""
-    return {offer.reading.name: offer for family in FAMILIES for offer in family.offers(subject)}
+    return {offer.reading.name: offer for family in FAMILIES for offer in family.offers(watched)}

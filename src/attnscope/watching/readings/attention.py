@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attnscope.probes import attention_shape as shape
 from attnscope.watching.moment import Moment, Need, Reading
-from attnscope.watching.readings.offer import Layer, Offer, Subject, per_layer
+from attnscope.watching.readings.offer import Layer, Offer, WatchedModel, per_layer
 
 NEEDS: frozenset[Need] = frozenset({"attention"})
 HEADS = ("layer", "head")
@@ -25,12 +25,12 @@ RANK_KEYS = 64
 Read = Callable[[Layer], np.ndarray | None]
 
 
-def offers(subject: Subject) -> list[Offer]:
+def offers(watched: WatchedModel) -> list[Offer]:
     """Return the readings of this family."""
-    first = () if subject.first is None else subject.first.attention
+    first = () if watched.first is None else watched.first.attention
     small = bool(first) and sum(w.numel() * w.element_size() for w in first) <= MAPS_BYTES
     short = bool(first) and max((w.shape[-1] for w in first), default=0) <= RANK_KEYS
-    made = [Offer(_weights(), small, subject.lacks_attention)]
+    made = [Offer(_weights(), small, watched.lacks_attention)]
     for name, read, unit, usual, meaning in (
         (
             "entropy",
@@ -92,7 +92,7 @@ def offers(subject: Subject) -> list[Offer]:
         ("mass_self", _diagonal(0), "", True, "attention to the query's own position"),
     ):
         reading = Reading(name, per_layer(read), HEADS, NEEDS, unit, meaning)
-        made.append(Offer(reading, usual, subject.lacks_attention))
+        made.append(Offer(reading, usual, watched.lacks_attention))
     return made
 
 

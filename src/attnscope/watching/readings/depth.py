@@ -10,13 +10,13 @@ from torch import Tensor
 
 from attnscope.probes.rank_collapse import residual, token_similarity
 from attnscope.watching.moment import Moment, Reading
-from attnscope.watching.readings.offer import NO_PROBE, Offer, Subject, array
+from attnscope.watching.readings.offer import NO_PROBE, Offer, WatchedModel, array
 
 
-def offers(subject: Subject) -> list[Offer]:
+def offers(watched: WatchedModel) -> list[Offer]:
     """Return the readings of this family; states are the outputs of the attention's blocks."""
-    lacks = subject.lacks_attention or ("" if subject.probe else NO_PROBE)
-    if not lacks and (subject.first is None or not any(h.numel() for h in subject.first.hidden)):
+    lacks = watched.lacks_attention or ("" if watched.probe else NO_PROBE)
+    if not lacks and (watched.first is None or not any(h.numel() for h in watched.first.hidden)):
         lacks = "blocks with outputs (row, position, width), and none was found in the model"
     return [
         Offer(
@@ -48,10 +48,10 @@ def offers(subject: Subject) -> list[Offer]:
 
 def _read(measure: Callable[[np.ndarray, np.ndarray], float]) -> Callable[[Moment], Tensor]:
     def read(moment: Moment) -> Tensor:
-        seen = moment.seen
+        found = moment.evaluation
         values = [
             measure(array(states), array(real)) if states.numel() else float("nan")
-            for states, real in zip(seen.hidden, seen.asking, strict=True)
+            for states, real in zip(found.hidden, found.asking, strict=True)
         ]
         return torch.tensor(values, dtype=torch.float64)
 

@@ -15,18 +15,18 @@ from attnscope.errors import AttnscopeError
 from attnscope.probes.word_scores import word_scores
 from attnscope.watching.moment import Moment, Reading
 from attnscope.watching.probe import input_embedding
-from attnscope.watching.readings.offer import Layer, Offer, Subject, array, layers, stacked
+from attnscope.watching.readings.offer import Layer, Offer, WatchedModel, array, layers, stacked
 from attnscope.watching.undisturbed import bare
 
-Words = Sequence[int] | Mapping[str, int]
+WordNumbers = Sequence[int] | Mapping[str, int]
 
 
-def offers(subject: Subject) -> list[Offer]:
+def offers(watched: WatchedModel) -> list[Offer]:
     """Return the readings of this family."""
-    words = list(subject.words.values())
-    listed = ", ".join(subject.words)
+    words = list(watched.words.values())
+    listed = ", ".join(watched.words)
     no_words = "" if words else "words: words=[17, 42] or words={'good': 17}"
-    table = _table(subject.model)
+    table = _table(watched.model)
     no_table = "" if table is not None else "an nn.Embedding, and none was found in the model"
 
     def norms(_: Moment) -> Tensor:
@@ -35,9 +35,9 @@ def offers(subject: Subject) -> list[Offer]:
         return torch.linalg.vector_norm(rows.float() if rows.itemsize < 4 else rows, dim=-1)
 
     def scores(moment: Moment) -> Tensor | None:
-        assert moment.seen.ids is not None
-        ids = array(moment.seen.ids)
-        return stacked([_scores(layer, ids, words) for layer in layers(moment.seen)])
+        assert moment.evaluation.ids is not None
+        ids = array(moment.evaluation.ids)
+        return stacked([_scores(layer, ids, words) for layer in layers(moment.evaluation)])
 
     return [
         Offer(
@@ -61,7 +61,7 @@ def offers(subject: Subject) -> list[Offer]:
                 f"sees, mean over queries; words {listed}",
             ),
             True,
-            no_words or subject.lacks_words,
+            no_words or watched.lacks_words,
         ),
     ]
 
@@ -79,7 +79,7 @@ def _table(model: nn.Module) -> Tensor | None:
     return table if isinstance(table, Tensor) and table.ndim == 2 else None
 
 
-def read_words(words: Words, model: nn.Module) -> dict[str, int]:
+def read_words(words: WordNumbers, model: nn.Module) -> dict[str, int]:
     """Return word numbers by name.
 
     Raises:

@@ -24,15 +24,15 @@ from attnscope.errors import AttnscopeError
 from attnscope.probes.lexical import saliency
 from attnscope.watching.moment import Moment, Need, Reading
 from attnscope.watching.probe import Probe
-from attnscope.watching.readings.offer import NO_PROBE, Offer, Subject, array
+from attnscope.watching.readings.offer import NO_PROBE, Offer, WatchedModel, array
 
 IGNORED = -100
 """A target that does not count, as in PyTorch."""
 
 
-def offers(subject: Subject) -> list[Offer]:
+def offers(watched: WatchedModel) -> list[Offer]:
     """Return the readings of this family."""
-    probe, targets = subject.probe, subject.targets
+    probe, targets = watched.probe, watched.targets
     lacks = "" if probe else NO_PROBE
     lacks = lacks or ("" if targets is not None else "right answers: targets=...")
     embedding = "" if probe and probe.embedding else "an nn.Embedding, and none was found"
@@ -40,7 +40,7 @@ def offers(subject: Subject) -> list[Offer]:
 
     def loss(moment: Moment) -> Tensor:
         assert targets is not None
-        return -_mean(log_likelihood(moment.seen.output, targets), targets).mean()
+        return -_mean(log_likelihood(moment.evaluation.output, targets), targets).mean()
 
     def salient(_: Moment) -> Tensor:
         assert probe is not None

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnscope.watching.moment import AttentionPoint, Look, Moment, Reading
+from attnscope.watching.moment import AttentionPoint, Evaluation, Moment, Reading
 from attnscope.watching.probe import Probe
 
 NO_ATTENTION = "attention, and none was found in the model"
@@ -18,7 +18,7 @@ NO_PROBE = "a probe batch: probe=..."
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class WatchedModel:
     """A model and what its owner said about it.
 
     Args:
@@ -34,7 +34,7 @@ class Subject:
     model: nn.Module
     points: Sequence[AttentionPoint] = ()
     probe: Probe | None = None
-    first: Look | None = None
+    first: Evaluation | None = None
     words: Mapping[str, int] = field(default_factory=dict)
     topics: np.ndarray | None = None
     targets: Tensor | None = None
@@ -85,24 +85,24 @@ class Layer:
     asking: np.ndarray
 
 
-_MADE: WeakKeyDictionary[Look, list[Layer | None]] = WeakKeyDictionary()
+_MADE: WeakKeyDictionary[Evaluation, list[Layer | None]] = WeakKeyDictionary()
 
 
-def layers(look: Look) -> list[Layer | None]:
+def layers(evaluation: Evaluation) -> list[Layer | None]:
     """Return the attention of every point; ``None`` where there is none yet."""
-    if look not in _MADE:
-        _MADE[look] = _layers(look)
-    return _MADE[look]
+    if evaluation not in _MADE:
+        _MADE[evaluation] = _layers(evaluation)
+    return _MADE[evaluation]
 
 
-def _layers(look: Look) -> list[Layer | None]:
+def _layers(evaluation: Evaluation) -> list[Layer | None]:
     made: list[Layer | None] = []
-    for index, weights in enumerate(look.attention):
+    for index, weights in enumerate(evaluation.attention):
         if weights.ndim != 4:
             made.append(None)
             continue
-        see = look.visible[index] if look.visible else (weights > 0).any(dim=1)
-        ask = look.asking[index] if look.asking else see.any(dim=-1)
+        see = evaluation.visible[index] if evaluation.visible else (weights > 0).any(dim=1)
+        ask = evaluation.asking[index] if evaluation.asking else see.any(dim=-1)
         made.append(Layer(array(weights), array(see), array(ask)))
     return made
 
@@ -132,5 +132,5 @@ def stacked(parts: Sequence[np.ndarray | None]) -> Tensor | None:
 def per_layer(of: Callable[[Layer], np.ndarray | None]) -> Callable[[Moment], Tensor | None]:
     """Return a reading that is the same function of every layer's attention."""
     return lambda moment: stacked(
-        [None if layer is None else of(layer) for layer in layers(moment.seen)]
+        [None if layer is None else of(layer) for layer in layers(moment.evaluation)]
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from attnscope.probes.attention_shape import distance_to_uniform
 from attnscope.watching.moment import Reading
-from attnscope.watching.readings.offer import Offer, Subject, per_layer
+from attnscope.watching.readings.offer import Offer, WatchedModel, per_layer
 
 
-def offers(subject: Subject) -> list[Offer]:
+def offers(watched: WatchedModel) -> list[Offer]:
     """Return the reading of this family.
 
     Attention of a layer has begun when its first head has left uniform attention. The step at which
@@ -20,4 +20,4 @@ def offers(subject: Subject) -> list[Offer]:
         frozenset({"attention"}),
         meaning="distance to uniform attention of the head that is farthest from it",
     )
-    return [Offer(reading, False, subject.lacks_attention)]
+    return [Offer(reading, False, watched.lacks_attention)]

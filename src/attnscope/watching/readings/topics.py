@@ -12,23 +12,23 @@ from torch import Tensor
 from attnscope.errors import AttnscopeError
 from attnscope.probes.topic_attention import topic_attention
 from attnscope.watching.moment import Moment, Need, Reading
-from attnscope.watching.readings.offer import Layer, Offer, Subject, array, layers, stacked
+from attnscope.watching.readings.offer import Layer, Offer, WatchedModel, array, layers, stacked
 
 Topics = str | Path | Mapping[int, int] | Sequence[int] | np.ndarray
 
 
-def offers(subject: Subject) -> list[Offer]:
+def offers(watched: WatchedModel) -> list[Offer]:
     """Return the readings of this family."""
-    lacks = "topics of words: topics=..." if subject.topics is None else subject.lacks_words
+    lacks = "topics of words: topics=..." if watched.topics is None else watched.lacks_words
     needs: frozenset[Need] = frozenset({"attention", "probe"})
 
     def table(moment: Moment, ratio: bool) -> Tensor | None:
-        assert subject.topics is not None
-        assert moment.seen.ids is not None
-        ids = array(moment.seen.ids)
-        known = np.where(ids < len(subject.topics), ids, -1)
-        of = np.where(known >= 0, subject.topics[known], -1)
-        return stacked([_kinds(layer, ids, of, ratio) for layer in layers(moment.seen)])
+        assert watched.topics is not None
+        assert moment.evaluation.ids is not None
+        ids = array(moment.evaluation.ids)
+        known = np.where(ids < len(watched.topics), ids, -1)
+        of = np.where(known >= 0, watched.topics[known], -1)
+        return stacked([_kinds(layer, ids, of, ratio) for layer in layers(moment.evaluation)])
 
     return [
         Offer(
@@ -39,6 +39,7 @@ def offers(subject: Subject) -> list[Offer]:
                 needs,
                 meaning="mean attention, times length over 100, between positions of the same "
                 "word, of different words of one topic, and of words of different topics",
+                coords={"kind": ("same word", "same topic", "different topics")},
             ),
             False,
             lacks,

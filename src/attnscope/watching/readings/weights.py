@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attnscope.watching.matrices import MATRICES, Part, Projections, find_projections, missing
 from attnscope.watching.moment import Moment, Need, Reading
-from attnscope.watching.readings.offer import Offer, Subject
+from attnscope.watching.readings.offer import Offer, WatchedModel
 
 ORDER = "of W^Q, W^K, W^V and W^O, in this order"
 RANK_WIDTH = 1024
@@ -24,18 +24,18 @@ NO_GRADIENTS = (
 )
 
 
-def offers(subject: Subject) -> list[Offer]:
+def offers(watched: WatchedModel) -> list[Offer]:
     """Return the readings of this family."""
-    layers = find_projections(subject.model, subject.points)
+    layers = find_projections(watched.model, watched.points)
     known = any(layer.parts for layer in layers)
     lacks = "" if known else "matrices W^Q, W^K, W^V, and none was recognised in the model"
-    groups = blocks(subject.model)
+    groups = blocks(watched.model)
     gradients = _Gradients()
     # Points that are no modules do not have to be as many as the layers that hold matrices.
-    aligned = not subject.points or len(layers) == len(subject.points)
+    aligned = not watched.points or len(layers) == len(watched.points)
     layer = "layer" if aligned else "weight_layer"
     axes = (layer, "matrix")
-    narrow = known and _width(subject.model, layers) <= RANK_WIDTH
+    narrow = known and _width(watched.model, layers) <= RANK_WIDTH
 
     def gradient_norms(moment: Moment) -> Tensor | None:
         found = gradients.of(moment)
@@ -137,9 +137,9 @@ def blocks(model: nn.Module) -> dict[str, list[str]]:
     return groups
 
 
-def unrecognised(subject: Subject) -> str:
+def unrecognised(watched: WatchedModel) -> str:
     """Say which matrices were not recognised; empty if all were."""
-    return missing(find_projections(subject.model, subject.points))
+    return missing(find_projections(watched.model, watched.points))
 
 
 def norm(tensor: Tensor) -> Tensor:

@@ -1,0 +1,31 @@
+"""What a study is, and how it is run: a spec, its runs, and what is made of them.
+
+The smallest study is a dataclass with one method, :meth:`Study.build`. See ``attnscope new``.
+"""
+
+from attnscope.experiment.base import KNOWN, Experiment, Scale
+from attnscope.experiment.executor import Solved, Stopped, execute, solve
+from attnscope.experiment.job import Job
+from attnscope.experiment.measurement import Measurement, Pass, Quantity
+from attnscope.experiment.runner import Broken, Interrupted, Listener, run
+from attnscope.experiment.study import Problem, Study
+
+__all__ = [
+    "KNOWN",
+    "Broken",
+    "Experiment",
+    "Interrupted",
+    "Job",
+    "Listener",
+    "Measurement",
+    "Pass",
+    "Problem",
+    "Quantity",
+    "Scale",
+    "Solved",
+    "Stopped",
+    "Study",
+    "execute",
+    "run",
+    "solve",
+]

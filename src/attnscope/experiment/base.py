@@ -1,0 +1,200 @@
+"""What can be asked of a trajectory: its claims, figures and tables, and the spec behind it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from attnscope.bounds import Count, check_fields
+from attnscope.errors import AttnscopeError
+from attnscope.experiment.spec import changed, flat
+from attnscope.trajectory import Readings
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from attnscope.claims import Claim
+    from attnscope.claims.diagnosis import Diagnosis
+    from attnscope.experiment.job import Job
+    from attnscope.report.attention_maps import AttentionMaps
+    from attnscope.report.figure import Figure
+    from attnscope.report.page import Table
+
+Scale = Literal["quick", "paper"]
+STUDIES = "attnscope.studies."
+"""Where the studies of the papers lie."""
+KNOWN: dict[str, type[Experiment]] = {}
+"""Experiments of somebody's own that this process has defined, by name."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A spec, the runs it describes, and what is made of them.
+
+    :class:`Study` trains models, :class:`Measurement` reads what is there. Both have the same
+    trajectory, the same claims and the same report. Fields are the spec, with the paper's values as
+    defaults, and annotations declare their bounds (:mod:`attnscope.bounds`). Everything below has
+    an empty default; ``run`` is what was recorded, see :class:`Readings`.
+    """
+
+    seeds: Count = 5
+    """Number of runs of each case, with seeds 0, 1, ..."""
+
+    citation: ClassVar[str] = ""
+    """Where it comes from."""
+    quick: ClassVar[Mapping[str, Any]] = {}
+    """Settings that differ at ``--scale quick``, by their flat names."""
+    renamed: ClassVar[Mapping[str, str | None]] = {}
+    """Old spellings of settings, with the new ones; ``None`` for what is no longer said."""
+    labels: ClassVar[Mapping[str, Sequence[str | int | float]]] = {}
+    """Labels of dimensions that readings lie along, by the dimension's name."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if not cls.__module__.startswith(STUDIES):
+            KNOWN[cls.name()] = cls
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        self.check()
+
+    def check(self) -> None:
+        """Check what the bounds of single fields cannot say; raise an ``AttnscopeError``."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name, from where the module lies: ``lu2021.sen``, or ``module:Class``."""
+        if cls.__module__.startswith(STUDIES):
+            return ".".join(cls.__module__.removeprefix(STUDIES).split(".")[:2])
+        return f"{cls.__module__}:{cls.__qualname__}"
+
+    @classmethod
+    def at(cls, scale: Scale, **changes: Any) -> Self:
+        """Return the spec at a scale, with settings changed by their flat names."""
+        if scale not in ("quick", "paper"):
+            raise AttnscopeError(f"scale = '{scale}': expected 'quick' or 'paper'.")
+        return changed(cls(), {**(cls.quick if scale == "quick" else {}), **changes})
+
+    def but(self, **changes: Any) -> Self:
+        """Return the spec with settings changed by their flat names: ``Sen().but(m=30)``."""
+        return changed(self, changes)
+
+    @classmethod
+    def from_json(cls, spec: Mapping[str, Any]) -> Self:
+        """Rebuild a spec from the JSON in a run's manifest, also an older one."""
+        return changed(cls(), spec)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all settings as JSON values, by their flat names."""
+        return flat(self)
+
+    def identity(self) -> str:
+        """Return a short name for exactly this spec: ``lu2021.sen-3f2a91bc``."""
+        text = json.dumps(self.to_json(), sort_keys=True)
+        short = self.name().split(":")[-1]
+        return f"{short}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+    def departures(self) -> str:
+        """Say in which settings the spec differs from the paper's, seeds aside."""
+        default = type(self)().to_json()
+        return ", ".join(
+            f"{name} = {_said(value)} (paper: {_said(default.get(name))})"
+            for name, value in self.to_json().items()
+            if name != "seeds" and value != default.get(name)
+        )
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """The names of what is compared, such as three models; one unless a subclass says so."""
+        return ("run",)
+
+    @property
+    def unit(self) -> float | None:
+        """Time of a step; ``None`` where steps have no length."""
+        return 1.0
+
+    def runs(self) -> list[tuple[str, int]]:
+        """Return case and seed of every run, seeds outermost so that a prefix is balanced."""
+        return [(case, seed) for seed in range(self.seeds) for case in self.cases]
+
+    def rounds(self) -> tuple[tuple[int, ...], ...]:
+        """Return the numbers of the runs, round by round; all in one round unless it says so.
+
+        Runs of a later round begin when all earlier ones are complete.
+        """
+        return (tuple(range(len(self.runs()))),)
+
+    def job(self, case: str, seed: int, earlier: Readings | None = None) -> Job:
+        """Return one run, ready to go.
+
+        Args:
+            case: what is compared.
+            seed: of this run.
+            earlier: what earlier rounds recorded, for a run of a later one.
+        """
+        raise AttnscopeError(f"{self.name()} cannot be run: it reads what somebody recorded.")
+
+    def read(self, tree: xr.DataTree) -> Readings:
+        """Return the readings of a trajectory of this experiment."""
+        return Readings(tree, self.labels)
+
+    def truth(self) -> xr.Dataset | Mapping[str, Any]:
+        """Return the ground truth, for the group ``data``."""
+        return {}
+
+    def theory(self, run: Readings) -> xr.Dataset | Mapping[str, Any]:
+        """Predict readings on the run's own coordinates, for the group ``theory``.
+
+        Arrays may lie along ``case`` and ``seed``, as readings do, or along ``run``.
+        """
+        return {}
+
+    def claims(self) -> Sequence[Claim]:
+        """Return the statements that are decided."""
+        return ()
+
+    def figures(self, run: Readings) -> Sequence[Figure]:
+        """Draw what was recorded."""
+        return ()
+
+    def tables(self, run: Readings) -> Sequence[Table]:
+        """Tabulate what was recorded."""
+        return ()
+
+    def printed(self, run: Readings) -> Sequence[Table]:
+        """Return the tables that the command line prints beside the claims."""
+        return ()
+
+    def maps(self, run: Readings) -> Sequence[AttentionMaps]:
+        """Return attention over training, a layer each."""
+        return ()
+
+    def diagnose(self, run: Readings) -> tuple[Sequence[Diagnosis], str]:
+        """Say what is the matter with the model, and what could not be told."""
+        return (), ""
+
+    def title(self) -> str:
+        """Return the heading of the report."""
+        return self.name()
+
+    def describe(self) -> str:
+        """Say in a phrase what a run is, for the head of the report."""
+        return "measurements"
+
+    def introduction(self) -> str:
+        """Say in a sentence how many runs of what there are, for the head of the report."""
+        return (
+            f"{len(self.runs())} runs ({len(self.cases)} cases, {self.seeds} seeds) of "
+            f"{self.describe()}."
+        )
+
+    def again(self) -> tuple[str, str] | None:
+        """Return a command line and Python that make such a run, if `attnscope run` does not."""
+        return None
+
+
+def _said(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

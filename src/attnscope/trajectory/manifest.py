@@ -1,0 +1,64 @@
+"""The manifest of a run: what it is, what made it, and how it stands."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from attnscope.trajectory.folder import FORMAT, RunFolder, write_json
+
+WATCHED = "watched"
+"""The experiment of a run that is somebody's own training."""
+LIBRARIES = ("torch", "numpy", "scipy", "xarray", "zarr")
+
+
+def write_manifest(
+    folder: RunFolder,
+    *,
+    experiment: str,
+    spec: Mapping[str, Any],
+    runs: Sequence[tuple[str, int]],
+    grid: float | None,
+    lr: float | None,
+    command: str = "",
+    status: str = "not begun",
+) -> None:
+    """Write the manifest of a new run.
+
+    Args:
+        folder: the run's folder.
+        experiment: name of the study, or :data:`WATCHED`.
+        spec: its settings, JSON values.
+        runs: case and seed of each run.
+        grid: time of one step; ``None`` for a flow, which has none.
+        lr: learning rate; ``None`` if time is no multiple of one.
+        command: the command line that asked for it.
+        status: how far it is, as a sentence.
+    """
+    from attnscope import __version__
+
+    manifest = {
+        "format": FORMAT,
+        "attnscope": __version__,
+        "study": experiment,
+        "spec": dict(spec),
+        "runs": [{"case": case, "seed": seed} for case, seed in runs],
+        "grid": grid,
+        "lr": lr,
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in LIBRARIES},
+        },
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "status": status,
+    }
+    write_json(folder.manifest_path, manifest)
+
+
+def update_manifest(folder: RunFolder, **changes: Any) -> None:
+    """Write other values for some entries of a manifest, such as ``status``."""
+    write_json(folder.manifest_path, {**folder.manifest(), **changes})

@@ -1,0 +1,158 @@
+"""What reads a watched run: its figures, tables, attention maps and diagnosis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import xarray as xr
+
+from attnscope.claims import Claim
+from attnscope.claims.diagnosis import Diagnosis
+from attnscope.report.attention_maps import AttentionMaps
+from attnscope.report.figure import Figure
+from attnscope.report.page import Table
+from attnscope.studies.base import Study
+from attnscope.trajectory.manifest import WATCHED
+from attnscope.watched.course import course
+from attnscope.watched.diagnosis import DIAGNOSES, diagnose, undecided
+from attnscope.watched.diagnosis.uniform import UNIFORM
+from attnscope.watched.figures import figures_of, layer_name
+from attnscope.watched.maps import maps_of
+
+
+@dataclass(frozen=True)
+class Watched(Study):
+    """A model of somebody's own, watched while it was trained."""
+
+    seeds: int = 1
+    spec: dict[str, Any] = field(default_factory=dict)
+    """What was asked for and what was found, as the recorder wrote it down."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return what the manifest of every such run says."""
+        return WATCHED
+
+    @classmethod
+    def from_json(cls, spec: dict[str, Any]) -> Self:
+        """Take whatever the recorder wrote; an older or newer one may have said other things."""
+        return cls(spec=dict(spec))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the recorder wrote."""
+        return dict(self.spec)
+
+    def departures(self) -> str:
+        """Return nothing: there is no paper to depart from."""
+        return ""
+
+    def cases(self) -> tuple[str, ...]:
+        """Return the only one."""
+        return ("watched",)
+
+    def title(self) -> str:
+        """Name the model."""
+        model = self.spec.get("model")
+        return f"{model}, watched" if model else "A watched model"
+
+    def introduction(self) -> str:
+        """Say what the model is, where it attends and how often it was read."""
+        parts = []
+        if "parameters" in self.spec:
+            parts.append(f"{self.spec['parameters']:,} parameters")
+        if layers := self.spec.get("layers"):
+            heads = sorted({int(n) for n in self.spec.get("heads", []) if n})
+            each = f" of {' or '.join(map(str, heads))} heads" if heads else ""
+            parts.append(f"{len(layers)} attention layer{'s' if len(layers) > 1 else ''}{each}")
+        if "every" in self.spec:
+            every = self.spec["every"]
+            parts.append("read at every step" if every == 1 else f"read every {every} steps")
+        if "probe" in self.spec:
+            parts.append(
+                "on a fixed probe batch" if self.spec["probe"] else "on the batches of training"
+            )
+        text = ", ".join(parts)
+        return f"{text[0].upper()}{text[1:]}." if text else ""
+
+    def again(self) -> tuple[str, str]:
+        """Return the lines that watch a model; the model and its data are their owner's."""
+        given = [f"every={self.spec['every']}"] if "every" in self.spec else []
+        given += ["probe=batch"] if self.spec.get("probe") else []
+        options = "".join(f", {option}" for option in given)
+        return "", (
+            "import attnscope\n\n"
+            f'with attnscope.watch(model, "runs/mine"{options}) as scope:\n'
+            "    for step, batch in enumerate(loader):\n"
+            "        ...  # your training step\n"
+            "        scope.step(loss)\n\n"
+            'attnscope.write_report(attnscope.open_run("runs/mine"))\n'
+        )
+
+    def claims(self) -> tuple[Claim, ...]:
+        """Return none: a claim needs a control, and there is one run; see :meth:`diagnose`."""
+        return ()
+
+    def diagnose(self, tree: xr.DataTree) -> tuple[Sequence[Diagnosis], str]:
+        """Say what is the matter with the model, and what could not be told."""
+        found = diagnose(tree)
+        lost = undecided(tree)
+        names = [words for _, words in DIAGNOSES.values()]
+        head = "" if found else "Nothing of what was looked for is the case. "
+        note = f"{head}Looked for: {', '.join(names)}."
+        if lost:
+            said = "; ".join(f"{words} ({', '.join(parts)})" for words, parts in lost.items())
+            note += f" Could not be told, since it was not recorded: {said}."
+        return found, note
+
+    def figures(self, tree: xr.DataTree) -> list[Figure]:
+        """Draw whatever was recorded."""
+        return figures_of(tree, self.spec, diagnose(tree))
+
+    def maps(self, tree: xr.DataTree) -> list[AttentionMaps]:
+        """Return the attention maps of every layer, if they were recorded."""
+        return maps_of(tree, self.spec)
+
+    def tables(self, tree: xr.DataTree) -> list[Table]:
+        """Tabulate when attention began, and where every recorded number began and ended."""
+        return [table for table in (_onset(tree, self.spec), _ends(tree)) if table is not None]
+
+
+def _onset(tree: xr.DataTree, spec: dict[str, Any]) -> Table | None:
+    found = course(tree, "distance_to_uniform", "layer", "head")
+    if found is None:
+        return None
+    rows = []
+    for layer in range(found.values.shape[1]):
+        for head in range(found.values.shape[2]):
+            values = found.values[:, layer, head]
+            if np.isnan(values).all():
+                continue
+            begun = np.flatnonzero(values > UNIFORM)
+            onset = int(found.steps[begun[0]]) if begun.size else "not yet"
+            rows.append((layer_name(spec, layer), head, onset, float(values[0]), float(values[-1])))
+    return Table(
+        "onset",
+        f"Onset of attention: the first step with more than {UNIFORM} from uniform attention",
+        ("layer", "head", "onset (step)", "distance at first", "distance at the end"),
+        tuple(rows),
+    )
+
+
+def _ends(tree: xr.DataTree) -> Table | None:
+    """Return first and last value of every single number that was recorded."""
+    if "observables" not in tree.children:
+        return None
+    rows = []
+    for name, array in tree["observables"].to_dataset().data_vars.items():
+        found = course(tree, str(name))
+        if found is not None and array.ndim == 2:
+            values = found.values
+            last = int(found.steps[-1])
+            rows.append((str(name), float(values[0]), float(values.min()), float(values[-1]), last))
+    if not rows:
+        return None
+    columns = ("variable", "at first", "lowest", "at the end", "last step")
+    return Table("single-numbers", "Single numbers", columns, tuple(rows))

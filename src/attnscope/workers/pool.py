@@ -1,0 +1,105 @@
+"""Jobs side by side: workers that take them from a common queue."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from attnscope.errors import AttnscopeError
+from attnscope.workers.process import Worker, WorkerDied
+
+PATIENCE = 20.0
+"""Seconds that a job may take to stop when it is asked to."""
+
+
+class Pool:
+    """Worker processes that take jobs from a common queue.
+
+    Args:
+        function: is called as ``function(*args, job)``.
+        jobs: the arguments of each.
+        workers: how many processes.
+    """
+
+    def __init__(
+        self, function: Callable[..., object], jobs: Iterable[tuple[Any, ...]], workers: int
+    ) -> None:
+        self._function = function
+        self._pending: SimpleQueue[tuple[int, tuple[Any, ...]]] = SimpleQueue()
+        for each in enumerate(jobs):
+            self._pending.put(each)
+        self._messages: SimpleQueue[tuple[int, str, Any] | None] = SimpleQueue()
+        self._failures: list[Exception] = []
+        self._stopping = False
+        self._serving = [
+            (worker, threading.Thread(target=self._serve, args=(worker,), daemon=True))
+            for worker in [Worker() for _ in range(workers)]
+        ]
+        for _, thread in self._serving:
+            thread.start()
+
+    def _serve(self, worker: Worker) -> None:
+        """Hand out jobs to one worker and pass on what it says."""
+        try:
+            worker.receive()
+            while not self._stopping:
+                number, args = self._pending.get_nowait()
+                worker.send(self._function, *args)
+                kind = "part"
+                while kind == "part":
+                    kind, value = worker.receive()
+                    self._messages.put((number, kind, value))
+                    if kind == "bug":
+                        self._failures.append(_failure(value.splitlines()[-1], value))
+        except Empty:
+            pass
+        except WorkerDied as death:
+            if not self._stopping:
+                self._failures.append(_failure(death.reason, death.printed))
+        except Exception as error:  # It is raised where somebody listens.
+            self._failures.append(error)
+        finally:
+            worker.close()
+            self._messages.put(None)
+
+    def listen(self, hear: Callable[[int, str, Any], None]) -> None:
+        """Pass on messages until no worker is left.
+
+        Args:
+            hear: is called with the place of a job in ``jobs``, and with a message of
+                :meth:`Worker.receive`, its kind and its value.
+
+        Raises:
+            AttnscopeError: a worker died, or a job raised what is not an AttnscopeError. The other
+                jobs are done before.
+        """
+        left = 0
+        while left < len(self._serving):
+            message = self._messages.get()
+            if message is None:
+                left += 1
+            else:
+                hear(*message)
+        if self._failures:
+            raise self._failures[0]
+
+    def stop(self) -> None:
+        """Ask the jobs under way to stop, and wait until they have."""
+        self._stopping = True
+        for worker, thread in self._serving:
+            if thread.is_alive():
+                worker.process.terminate()
+        for worker, thread in self._serving:
+            thread.join(PATIENCE)
+            if thread.is_alive():
+                worker.process.kill()
+                thread.join()
+
+
+def _failure(reason: str, details: str) -> AttnscopeError:
+    return AttnscopeError(
+        f"a worker process died ({reason}). What it had written is kept: run again with --resume."
+        f"\n{details}"
+    )

@@ -1,0 +1,136 @@
+"""One process that does jobs, seen from the process that started it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from multiprocessing import Pipe
+from typing import Any
+
+from attnscope.errors import AttnscopeError
+from attnscope.workers.child import STOP
+from attnscope.workers.pickling import dumps, search_path
+
+PROGRAM = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
+from multiprocessing.connection import Connection
+pipe = Connection(int(sys.argv.pop()))
+given = pipe.recv()
+sys.path[:] = [*given, *(place for place in sys.path if place not in given)]
+from attnscope.workers.child import serve
+serve(pipe)
+"""
+"""Not multiprocessing's own start, which imports the parent's script a second time."""
+LAST = 20_000
+"""Bytes of what a process printed that are shown when it dies."""
+GRACE = 5.0
+"""Seconds that a process that has closed its pipe gets to end."""
+
+
+class WorkerDied(AttnscopeError):
+    """A worker process ended before it had answered."""
+
+    def __init__(self, code: int, printed: str) -> None:
+        self.printed = printed
+        lines = printed.splitlines()
+        self.reason = lines[-1] if lines and code > 0 else f"exit code {code}"
+        super().__init__(f"a worker process died ({self.reason}).\n{printed}".rstrip())
+
+
+class Worker:
+    """A process with one thread that does jobs one after the other.
+
+    Args:
+        warm_up: is called over there before the first job, without arguments.
+        memory: bytes that jobs may need beyond what is used after that.
+    """
+
+    def __init__(
+        self, warm_up: Callable[[], object] | None = None, memory: int | None = None
+    ) -> None:
+        self._path = search_path()
+        first = dumps((warm_up, memory), self._path)
+        # A file, for a pipe that nobody reads while a job goes on would fill up and stop it.
+        self._printed = tempfile.TemporaryFile()  # noqa: SIM115 (close() closes it)
+        self._pipe, theirs = Pipe()
+        with theirs:
+            self.process = subprocess.Popen(
+                # -P: a file in the current directory must not be imported for a library's.
+                [sys.executable, "-P", "-c", PROGRAM, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=self._printed,
+                stderr=self._printed,
+                pass_fds=[theirs.fileno()],
+                env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+            )
+        self._send(pickle.dumps(self._path))
+        self._send(first)
+
+    def send(self, function: Callable[..., object], *args: object) -> None:
+        """Start ``function(*args, job)`` over there, once the job before has been answered.
+
+        Raises:
+            AttnscopeError: the job cannot be sent.
+        """
+        try:
+            order = dumps((function, args), self._path)
+        except Exception as error:
+            name = getattr(function, "__qualname__", function)
+            raise AttnscopeError(
+                f"'{name}' and its arguments cannot be sent to a worker process ({error}): "
+                "expected values without open files, locks or connections."
+            ) from error
+        self._send(order)
+
+    def cancel(self) -> None:
+        """Ask the job under way to stop; it is answered all the same."""
+        self._send(STOP)
+
+    def _send(self, message: bytes) -> None:
+        with contextlib.suppress(OSError):  # The process is gone, and receive() will say so.
+            self._pipe.send_bytes(message)
+
+    def receive(self, timeout: float | None = None) -> tuple[str, Any]:
+        """Return the next message.
+
+        It is ``("ready", None)`` once; for each job any number of ``("part", value)`` and then
+        ``("done", value)``, ``("sorry", sentence)`` for an AttnscopeError, or
+        ``("bug", traceback)`` for any other exception.
+
+        Raises:
+            WorkerDied: the process has ended.
+            TimeoutError: nothing came for so many seconds.
+        """
+        try:
+            if not self._pipe.poll(timeout):
+                raise TimeoutError
+            kind, value = pickle.loads(self._pipe.recv_bytes())
+        except (EOFError, ConnectionError):
+            raise self._death() from None
+        return kind, value
+
+    def _death(self) -> WorkerDied:
+        try:
+            code = self.process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = self.process.wait()
+        self._printed.seek(max(0, os.fstat(self._printed.fileno()).st_size - LAST))
+        return WorkerDied(code, self._printed.read().decode(errors="replace").strip())
+
+    def fileno(self) -> int:
+        """Return what an event loop can wait for: it is readable when a message has come."""
+        return self._pipe.fileno()
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        self.process.kill()
+        self.process.wait()
+        self._pipe.close()
+        self._printed.close()
