@@ -15,6 +15,7 @@ lint: .venv/.installed-dev
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check --quiet src tests benchmarks
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 bench: .venv/.installed
 	$(BIN)/python benchmarks/run.py

@@ -143,11 +143,10 @@ def listed(address: str) -> tuple[str, str, str]:
 
 def report_sizes(folder: Path) -> list[tuple[str, str, str]]:
     import attnscope
-    from attnscope.lab.worlds.lu2021 import TopicWordsPlay
-    from attnscope.studies.lu2021.sen import Sen
+    from attnscope.studies.lu2021 import Sen, TopicWordsRun
 
     rows = []
-    for name, study in (("lu2021.sen", Sen.at("quick")), ("the Lu world", TopicWordsPlay())):
+    for name, study in (("lu2021.sen", Sen.at("quick")), ("the Lu world", TopicWordsRun())):
         tree = attnscope.run(study, folder / name.replace(" ", "-"), workers=1)
         size = attnscope.write_report(tree).stat().st_size
         rows.append((f"static report of {name}", f"{size / 1e6:.2f} MB", "below 3 MB"))

@@ -23,7 +23,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attnscope.engines import Descent
 from attnscope.models.seq2seq import Seq2Seq, cross_entropy
-from attnscope.studies.snell2021._agreement_sentences import cell_counts, look
+from attnscope.studies.snell2021.agreement.translation import read_pairs
 from attnscope.tasks.length_batches import LengthBatches
 from attnscope.tasks.parallel_pieces import PiecePairs
 from attnscope.tasks.sequence_pairs import END, PAD, START, SequencePairs
@@ -151,8 +151,8 @@ def step_rows(steps: int, pieces: int) -> list[tuple[str, str, str]]:
     hours = EPOCHS * batches.per_epoch / rate / 3600
     read = pairs.rows(range(READ))
     start = time.process_time()
-    look(model, read)
-    cells = int(cell_counts(read).sum()) / (time.process_time() - start)
+    read_pairs(model, read)
+    cells = int(read.cells.sum()) / (time.process_time() - start)
     return [
         (
             "Step / plain step",

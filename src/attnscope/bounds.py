@@ -103,6 +103,9 @@ def hints(owner: Any) -> dict[str, Any]:
                     hint = eval(hint, dict(names), dict(vars(base)))
                 except NameError:
                     continue
+            known = found.get(name)
+            if typing.get_origin(known) is Annotated and typing.get_args(known)[0] is hint:
+                continue  # another default for the same field, which keeps its bounds
             if typing.get_origin(hint) is not ClassVar:
                 found[name] = hint
     return found

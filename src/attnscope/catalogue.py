@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnscope import studies
 from attnscope.errors import AttnscopeError, nearest
+from attnscope.trajectory.manifest import WATCHED
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -33,14 +34,15 @@ __all__ = ["load", "names", "of_file", "of_tree", "summary"]
 HERE = Path(studies.__file__).parent
 GROUP = "attnscope.studies"
 """Entry points of packages that offer studies."""
-RENAMED = {
-    "attnscope.watching.reading:Watched": "watched",
+RENAMED = {"attnscope.watching.reading:Watched": WATCHED}
+"""What experiments were once called; run folders remember."""
+SUCCESSORS = {
     "attnscope.lab.worlds.lu2021:TopicWordsPlay": "lu2021.topic_words",
     "attnscope.lab.worlds.li2023:TopicDocumentsPlay": "li2023.topic_documents",
     "attnscope.lab.worlds.song2024:RegressionPlay": "song2024.regression",
     "attnscope.lab.worlds.snell2021:WordsFirstPlay": "snell2021.words_first",
 }
-"""What experiments were once called; run folders remember."""
+"""Studies that took the place of older ones and record other things."""
 
 
 def names() -> list[str]:
@@ -107,16 +109,21 @@ def of_tree(tree: xr.DataTree) -> Experiment:
     Raises:
         AttnscopeError: it is not there any more; the trajectory can still be read and exported.
     """
-    name = RENAMED.get(tree.attrs["study"], tree.attrs["study"])
     spec: dict[str, Any] = json.loads(tree.attrs["spec"])
-    return known(name).from_json(spec)
+    return known(tree.attrs["study"]).from_json(spec)
+
+
+def current(name: str) -> str:
+    """Return what an experiment is called now that a run's folder may name otherwise."""
+    return RENAMED.get(name, name)
 
 
 def known(name: str) -> type[Experiment]:
     """Return the experiment that a run's folder names; nothing of a stranger's is imported."""
     from attnscope.experiment import KNOWN
 
-    if name == "watched":
+    name = current(name)
+    if name == WATCHED:
         from attnscope.watched import Watched
 
         return Watched
@@ -124,9 +131,10 @@ def known(name: str) -> type[Experiment]:
         return KNOWN[name]
     if name in names():
         return load(name)
+    instead = f" Its place has been taken by {SUCCESSORS[name]}." if name in SUCCESSORS else ""
     raise AttnscopeError(
         f"the study '{name}' is not here, so its claims and figures cannot be made; what it "
-        "recorded can be read and exported. Expected a study of this version, of an installed "
+        f"recorded can be read and exported.{instead} Expected a study of this version, of an installed "
         "package, or one that was loaded before (attnscope run FILE.py, or its class in Python)."
     )
 
@@ -185,12 +193,17 @@ def _only(module: ModuleType, name: str, wanted: str = "") -> type[Experiment]:
         for value in vars(module).values()
         if isinstance(value, type)
         and issubclass(value, Experiment)
-        and (value.__module__ == module.__name__ or value.__module__.startswith(f"{module.__name__}."))
+        and (
+            value.__module__ == module.__name__
+            or value.__module__.startswith(f"{module.__name__}.")
+        )
     }
     if wanted:
         own = {key: value for key, value in own.items() if key == wanted}
     # A base that others are made of is not what is meant.
-    last = [v for v in own.values() if not any(v is not w and issubclass(w, v) for w in own.values())]
+    last = [
+        v for v in own.values() if not any(v is not w and issubclass(w, v) for w in own.values())
+    ]
     if not last:
         raise AttnscopeError(f"'{name}' defines no study: expected a class that inherits Study.")
     if len(last) > 1:

@@ -34,8 +34,8 @@ def play(act: Callable[[Player], Awaitable[None]], **options: Any) -> None:
         try:
             await asyncio.wait_for(act(player), 280)
         finally:
-            player.stop()
-        assert player.slots == []
+            await player.stop()
+        assert player.workers == []
 
     asyncio.run(whole())
 
@@ -78,13 +78,22 @@ def test_the_latest_request_wins_and_a_lost_process_is_replaced() -> None:
 
         answers.clear()
         player.request(client, job(m=7), lambda answer: answers.append(answer))
-        player.slots[0].worker.process.kill()
+        while client.limit is None:
+            await asyncio.sleep(0)
+        player.workers[0].process.kill()
         await heard(answers, 1)
         assert answers[0]["kind"] == "sorry"
         assert "Another one has taken its place" in answers[0]["sentence"]
         player.request(client, job(m=8), lambda answer: answers.append(answer))
         await heard(answers, 2)
         assert answers[1]["kind"] == "scene"
+
+        # One that dies while nobody needs it is replaced without a word.
+        player.workers[0].process.kill()
+        player.workers[0].process.wait()
+        player.request(client, job(m=9), lambda answer: answers.append(answer))
+        await heard(answers, 3)
+        assert answers[2]["kind"] == "scene"
 
     play(act)
 
@@ -106,13 +115,13 @@ def test_a_run_that_is_not_wanted_or_takes_too_long_is_stopped(
         answers.clear()
 
         player.request(client, long, lambda answer: answers.append(answer))
-        slot = player.slots[0]
+        (worker,) = player.workers
         await asyncio.sleep(0.2)
         player.forget(client)
-        while slot.client is not None:
+        while client.limit is not None:
             await asyncio.sleep(0.02)
         assert answers == []
-        assert player.slots == [slot]  # it obeyed, so it lives on
+        assert player.workers == [worker]  # it obeyed, so it lives on
 
         player.request(client, long, lambda answer: answers.append(answer))
         await asyncio.sleep(0.1)
@@ -204,7 +213,8 @@ def test_a_bug_and_a_process_that_does_not_start_are_sentences(
         assert "some secret" not in answers[0]["sentence"]
         assert "ValueError: some secret" in capsys.readouterr().err
         monkeypatch.setattr(work, "warm_up", broken)
-        player._replace(player.slots[0])
+        player.workers[0].process.kill()
+        player.workers[0].process.wait()
         player.request(client, job(), lambda answer: answers.append(answer))
         await heard(answers, 2)
         assert "No process could be started" in answers[1]["sentence"]

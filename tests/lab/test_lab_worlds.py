@@ -11,20 +11,21 @@ import numpy as np
 import pytest
 
 import attnscope
+from attnscope.catalogue import load
 from attnscope.cli.run import parse
 from attnscope.errors import AttnscopeError
+from attnscope.experiment import Stopped, solve
+from attnscope.experiment.spec import settings
 from attnscope.lab import drawing
 from attnscope.lab.worlds import KEYS, WORLDS, Choice, Slider, world
 from attnscope.lab.worlds.scene import scene
-from attnscope.lab.worlds.solving import Stopped, solve
 from attnscope.report.figure import Dots, Figure, Line, Rule
 from attnscope.report.interactive import layout
-from attnscope.catalogue import load
 
 SMALL: dict[str, dict[str, Any]] = {
     "lu2021": {"m": 3, "dictionary": 50, "dim": 5, "topics": 3, "draw": 4},
-    "li2023": {"topics": 3, "words": 3, "tau": 1, "documents": 20, "epochs": 250, "draw": 2},
-    "song2024": {"sequences": 2, "length": 3, "width": 8, "epochs": 200, "draw": 1},
+    "li2023": {"topics": 3, "words": 3, "tau": 1, "documents": 20, "until": 250, "draw": 2},
+    "song2024": {"sequences": 2, "length": 3, "width": 8, "until": 2.0, "draw": 1},
     "snell2021": {"length": 3, "types": 5, "pairs": 20, "width": 50, "noise": 0.2, "draw": 3},
 }
 
@@ -55,12 +56,12 @@ def test_the_code_that_is_shown_makes_the_drawn_numbers(
     names: dict[str, Any] = {}
     exec(shown.python, names)
     tree = names["run"]
-    again = study.figures(tree)
+    again = study.figures(study.read(tree))
     drawn = numbers(shown.figures)
     assert len(drawn) > 8
     for ours, theirs in zip(drawn, numbers(again), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    np.testing.assert_array_equal(shown.attention.weights, study.attention(tree).weights)
+    np.testing.assert_array_equal(shown.attention.weights, study.attention(study.read(tree)).weights)
     found = attnscope.findings(tree)
     assert [(f.key, f.verdict) for f in found] == [(f.key, f.verdict) for f in shown.findings]
     assert len(shown.python.splitlines()) <= 8
@@ -119,15 +120,15 @@ def test_claims_of_the_paper_size_hold_and_their_controls_fail() -> None:
 
 
 def test_lu_in_a_small_dictionary_other_words_are_learned_too() -> None:
-    assert verdicts("lu2021", dictionary=20)["assumption1"] == "fails"
+    assert verdicts("lu2021", dictionary=20)["assumption1-scores"] == "fails"
 
 
 def test_lu_a_large_start_leaves_the_curve() -> None:
-    assert verdicts("lu2021", dictionary=200, variance=0.1)["corollary1"] == "fails"
+    assert verdicts("lu2021", dictionary=200, variance=0.1)["corollary1-FC"] == "fails"
 
 
 def test_song_a_huge_output_and_no_values_are_certified() -> None:
-    start = {"width": 32, "sequences": 2, "epochs": 200}
+    start = {"width": 32, "sequences": 2, "until": 2.0}
     assert verdicts("song2024", **start)["certificate"] == "fails"
     certain = verdicts("song2024", **start, value_scale=0.0, output_scale=1e6)
     assert certain["certificate"] == "holds"
@@ -180,7 +181,7 @@ def test_a_run_can_be_stopped() -> None:
 
 def test_every_control_is_a_field_and_opens_within_its_limits() -> None:
     for here in WORLDS:
-        fields = {field.name: field.default for field in dataclasses.fields(here.study)}
+        fields = {name: each.value for name, each in settings(load(here.study)()).items()}
         default = here.defaults()
         for control in here.controls:
             assert default[control.name] == fields[control.name]

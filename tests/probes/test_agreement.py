@@ -20,8 +20,10 @@ from attnscope.probes.agreement import (
     mean_defined,
     random_baseline,
     shuffled_baseline,
+    tied_baseline,
     top_count,
 )
+from attnscope.probes.cells import Cells
 from attnscope.probes.kendall import kendall_tau
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -202,3 +204,17 @@ def test_wrong_numbers_are_a_sentence() -> None:
         contextual([0.1, 0.2], [0.1], 0.0)
     with pytest.raises(AttnscopeError, match="NaN"):
         contextual([0.1, np.nan], [0.1, 0.2], 0.0)
+
+
+def test_ties_raise_the_baseline() -> None:
+    rng = np.random.default_rng(0)
+    mask = Cells(rng.integers(1, 40, size=400)).mask
+    distinct = rng.random(mask.shape)
+    lengths = mask.sum(axis=1)
+    assert tied_baseline(distinct, mask) == pytest.approx(random_baseline(lengths), rel=1e-12)
+    assert tied_baseline(np.zeros(mask.shape), mask) == 1
+    tied = np.round(distinct, 1)
+    exact = tied_baseline(tied, mask)
+    estimates = [shuffled_baseline(distinct, tied, mask, seed=seed).value for seed in range(40)]
+    assert exact > random_baseline(lengths) + 0.02
+    assert np.mean(estimates) == pytest.approx(exact, abs=4 * np.std(estimates) / 40**0.5)

@@ -16,6 +16,7 @@ from attnscope.probes.alignment import (
     best_links,
     diagonal_links,
     flipped,
+    word_links,
 )
 from attnscope.probes.counts import number_words
 from attnscope.probes.ibm1 import fit
@@ -94,3 +95,11 @@ def test_model_1_beats_the_diagonal_on_gold_alignments(real_data: Path) -> None:
     ]
     found = alignment_error_rate(links, gold.sure, gold.possible)
     assert found < alignment_error_rate(straight, gold.sure, gold.possible)
+
+
+def test_one_linked_piece_links_two_words() -> None:
+    weights = np.array([[0.9, 0.0, 0.1], [0.0, 0.8, 0.2], [0.1, 0.2, 0.7], [0.0, 0.0, 0.0]])
+    source, target = np.array([0, 1, -1]), np.array([0, 0, 1, 2])
+    assert word_links(weights, source, target) == {(0, 0), (1, 0)}
+    # The mark of the end is no target word either.
+    assert word_links(weights, source, np.array([0, -1, 1, 2])) == {(0, 0)}

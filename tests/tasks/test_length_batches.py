@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnscope.errors import AttnscopeError
-from attnscope.tasks.length_batches import LengthBatches
+from attnscope.tasks.length_batches import LengthBatches, passes
 
 
 @given(
@@ -68,3 +68,16 @@ def test_bad_input_is_a_sentence(arguments, sentence):
 def test_a_negative_step_is_refused():
     with pytest.raises(AttnscopeError, match="step = -1"):
         LengthBatches([3, 4], 2, 0).rows(-1)
+
+
+@given(
+    sizes=st.lists(st.integers(1, 60), max_size=100).map(lambda s: np.array(s, dtype=np.int64)),
+    most=st.integers(1, 100),
+)
+def test_passes_keep_the_order_and_their_size(sizes, most):
+    order = np.argsort(sizes, kind="stable")
+    parts = passes(order, sizes, most)
+    assert np.array_equal(np.concatenate([*parts, order[:0]]), order)
+    assert all(len(part) for part in parts)
+    # A sequence is not cut, so a part may be larger by less than the last one of the part before.
+    assert all(sizes[part].sum() < most + sizes.max() for part in parts)

@@ -56,6 +56,22 @@ def test_a_batch_is_filled_up_and_masked():
     assert made.train.batch([0, 1]).mask is None
 
 
+def test_some_texts_and_their_sides():
+    train = word_sequences(text(train=split(*ROWS), dev=split(*ROWS))).train
+    some = train.rows([3, 0])
+    words, labels = some.sides
+    assert [row.tolist() for row in words] == [train.ids[3].tolist(), train.ids[0].tolist()]
+    assert [row.tolist() for row in labels] == [[0], [1]]
+
+
+def test_facts_say_what_was_read():
+    facts = word_sequences(text(train=split(*ROWS), dev=split(*ROWS)), limit=3).facts
+    assert (facts["training texts"], facts["validation texts"]) == (6, 6)
+    assert facts["validation texts are"] == "the dev split"
+    assert facts["cut to the limit"] == 4
+    assert facts["median length in training"] == 5.0
+
+
 def test_long_texts_are_cut_and_counted():
     made = word_sequences(text(train=split(*ROWS), dev=split(*ROWS)), limit=3)
     assert made.truncated == {"train": 2, "dev": 2}
@@ -95,7 +111,7 @@ def test_no_more_than_asked_for_are_validated_on():
 def test_the_first_validation_texts_are_of_both_classes_though_a_file_is_sorted():
     rows = [(f"a fine film dull {i}", int(i >= 100)) for i in range(200)]
     made = word_sequences(text(train=split(*ROWS), dev=split(*rows)))
-    assert 5 < made.dev.first(20).labels.sum() < 15
+    assert 5 < made.dev.rows(range(20)).labels.sum() < 15
 
 
 def test_a_set_of_the_paper_is_validated_on_its_test_texts():

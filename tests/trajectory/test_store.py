@@ -166,18 +166,62 @@ def test_progress_is_told_where_the_run_is(tmp_path: Path, monkeypatch: pytest.M
     assert told == pytest.approx(np.arange(STEPS) * 0.01)
 
 
+def create(path: Path, *observables: Observable, **options: Any) -> Any:
+    """Create a store of readings off a :class:`Point`; return its group of observables."""
+    folder, record = RunFolder(path), Record(observables, Linear(2))
+    create_store(folder, Point(), [record], runs=1, until=1.0, grid=None, attrs={}, **options)
+    return zarr.open_group(folder.store, mode="r")["observables"]
+
+
+def where(name: str, *dims: str, size: int = 3, **coords: Any) -> Observable:
+    return Observable(name, lambda m: m.get_parameter("x")[:size], dims, coords=coords)
+
+
 def test_dims_that_do_not_fit_the_reading_are_refused(tmp_path: Path) -> None:
-    wrong = Observable("x", lambda m: m.get_parameter("x"), ("row", "column"))
     with pytest.raises(AttnscopeError, match=r"'x' has dims \('row', 'column'\).*shape \(3,\)"):
-        create_store(
-            RunFolder(tmp_path),
-            Point(),
-            [Record((wrong,), Linear(2))],
-            runs=1,
-            until=1.0,
-            grid=None,
-            attrs={},
-        )
+        create(tmp_path, where("x", "row", "column"))
+
+
+def test_labels_are_the_observables_own_or_else_the_studys(tmp_path: Path) -> None:
+    words = np.array(["good", "bad", "ugly"])
+    group = create(
+        tmp_path,
+        where("own", "axis", axis=(np.int64(1), 2, 3)),
+        where("theirs", "word"),
+        where("none", "other"),
+        labels={"word": words, "axis": ["a", "b", "c"], "nowhere": [1]},
+    )
+    assert group["own"].attrs["labels"] == {"axis": [1, 2, 3]}
+    assert group["theirs"].attrs["labels"] == {"word": ["good", "bad", "ugly"]}
+    assert "labels" not in group["none"].attrs
+
+
+@pytest.mark.parametrize("given", [{"labels": {"word": ["one"]}}, {}])
+def test_labels_that_do_not_fit_the_axis_are_refused(tmp_path: Path, given: Any) -> None:
+    own = {} if given else {"word": ("one",)}
+    sentence = r"'x' has dims \('word',\) .*shape \(3,\), and 1 labels for 'word'"
+    with pytest.raises(AttnscopeError, match=sentence):
+        create(tmp_path, where("x", "word", **own), **given)
+
+
+@pytest.mark.parametrize("other", [{"size": 2}, {"word": (1, 2, 4)}])
+def test_two_kinds_of_one_axis_are_refused_before_the_run(tmp_path: Path, other: Any) -> None:
+    with pytest.raises(AttnscopeError, match=r"'y' has dims \('word',\).*another observable has"):
+        create(tmp_path, where("x", "word", word=(1, 2, 3)), where("y", "word", **other))
+
+
+def test_chunks_are_those_of_zarr(tmp_path: Path) -> None:
+    """A run that zarr itself wrote, as older versions had it do, goes on like any other."""
+    points = 300
+    folder = make_folder(tmp_path / "run", points)
+    sink = interrupted_sink(folder, 200)
+    sink.finish(descend(sink, points))
+    for path in folder.store.glob("*/*/zarr.json"):
+        array: Any = zarr.open_array(path.parent, mode="r+")
+        array[:] = array[:]
+    last = ZarrSink(folder, 0)
+    last.finish(descend(last, points, resume=load_checkpoint(folder.checkpoint_path(0))))
+    assert_run_is(open_run(folder.path), 0, in_memory(points))
 
 
 def test_every_array_says_what_it_is(tmp_path: Path) -> None:

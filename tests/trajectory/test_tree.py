@@ -106,7 +106,7 @@ def test_an_observable_whose_name_begins_with_time_stays_an_observable(tmp_path:
     )
     tree = memory_tree(memory, solution, LR)
     assert set(tree["observables"].data_vars) == {"timeliness"}
-    assert set(tree["observables"].coords) == {"time", "epoch", "case", "seed"}
+    assert set(tree["observables"].coords) == {"time", "epoch", "step", "case", "seed"}
 
 
 def test_a_manifest_whose_store_is_gone_is_a_sentence(tmp_path: Path) -> None:

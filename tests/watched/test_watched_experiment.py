@@ -14,12 +14,12 @@ import torch
 import xarray as xr
 from diagnosed_toys import scale_queries_and_keys, watched
 
+from attnscope.catalogue import of_tree
 from attnscope.claims.diagnosis import Diagnosis
 from attnscope.cli import main
 from attnscope.report.page import Page
 from attnscope.report.terminal import diagnosis_list
-from attnscope.studies import of_tree
-from attnscope.studies.reporting import page_of, write_report
+from attnscope.results import page_of, write_report
 from attnscope.trajectory import RunFolder, open_run
 from attnscope.trajectory.manifest import WATCHED
 from attnscope.watched import Watched

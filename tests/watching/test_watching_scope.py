@@ -145,6 +145,23 @@ def test_a_reading_that_changes_its_shape_is_nan_from_there(tmp_path: Path) -> N
     assert np.isnan(found[:, 0]).tolist() == [False] * 4 + [True] * 5
 
 
+def test_labels_are_kept_where_they_fit(tmp_path: Path) -> None:
+    def ones(name: str, size: int, **coords: tuple[str, ...]) -> Reading:
+        return Reading(name, lambda _: torch.ones(size), ("layer",), coords=coords)
+
+    readings = (ones("known", 2), ones("more", 3), ones("own", 2, layer=("a", "b")))
+    wrong = ones("wrong", 2, layer=("a", "b", "c"))
+    tracks = (("step", 1, (*readings, wrong)),)
+    labels = {"layer": ["first", "second"]}
+    with pytest.warns(UserWarning, match=r"'wrong'.*shape \(2,\), and 3 labels for 'layer'"):
+        train(3, lambda model, _: scope(model, tmp_path / "run", tracks, labels=labels))
+    tree = open_run(tmp_path / "run")
+    assert tree["observables/known"]["layer"].to_numpy().tolist() == ["first", "second"]
+    assert tree["observables/more"].dims[2] == "more[0]"
+    assert tree["observables/own"]["own[0]"].to_numpy().tolist() == ["a", "b"]
+    assert "wrong" not in tree["observables"]
+
+
 def test_a_folder_that_exists_is_left_alone(tmp_path: Path) -> None:
     train(3, lambda model, _: scope(model, tmp_path / "run"))
     with pytest.warns(UserWarning, match="exists and is left as it is"):

@@ -111,6 +111,20 @@ def test_a_worker_imports_nothing_from_the_current_directory(
     assert result(my_study.double, my_study.my_helper.Study(1.5)) == my_study.my_helper.Study(3.0)
 
 
+@pytest.mark.usefixtures("forget_modules")
+def test_what_a_worker_can_import_travels_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "import sys\ndef is_there(job): return 'my_package.part' in sys.modules"
+    (tmp_path / "my_package").mkdir()
+    (tmp_path / "my_package" / "__init__.py").write_text("")
+    (tmp_path / "my_package" / "part.py").write_text(text)
+    (tmp_path / "notebooks").mkdir()
+    monkeypatch.chdir(tmp_path / "notebooks")
+    monkeypatch.setattr(sys, "path", ["..", *sys.path])
+    assert result(importlib.import_module("my_package.part").is_there)
+
+
 def test_the_folder_of_a_script_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -75,10 +76,10 @@ def test_a_cancelled_job_stops_and_the_next_one_does_not(worker: Worker) -> None
     worker.send(jobs.waits)
     process = worker.receive()
     with pytest.raises(TimeoutError):
-        worker.receive(0.01)
+        asyncio.run(worker.message(0.01))
     worker.process.send_signal(signal.SIGINT)
     worker.cancel()
-    assert worker.receive() == ("done", "stopped")
+    assert asyncio.run(worker.message()) == ("done", "stopped")
     worker.cancel()  # Too late for the job before, and not for the one after.
     worker.send(jobs.waits)
     assert worker.receive() == process

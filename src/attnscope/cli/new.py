@@ -16,7 +16,7 @@ def new(name: str) -> int:
         raise AttnscopeError(f"'{name}' is no name of a Python file: expected one such as mine.py.")
     if path.exists():
         raise AttnscopeError(f"'{path}' exists: expected the name of a file that does not.")
-    write_bytes(path, files("attnscope.cli").joinpath("template.txt").read_bytes())
+    write_bytes(path, files(__package__).joinpath("template.txt").read_bytes())
     print(f"{path} is a study: its comments say what to change. Run it as it is:")
     print(f"  attnscope run {path}")
     return 0

@@ -127,7 +127,7 @@ def parse(study_class: type[Experiment], flags: list[str]) -> tuple[Options, Exp
         "Command",
         [
             ("options", tyro.conf.OmitArgPrefixes[Options]),
-            ("study", tyro.conf.OmitArgPrefixes[spec]),  # type: ignore[valid-type]
+            ("study", tyro.conf.OmitArgPrefixes[spec]),  # type: ignore[misc, valid-type]
         ],
     )
     # tyro quotes a value of the wrong kind, says which kind was expected, and exits with code 2.

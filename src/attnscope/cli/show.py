@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from attnscope.catalogue import of_tree
 from attnscope.cli.kept import kept_findings
 from attnscope.report.terminal import claims_table, diagnosis_list
-from attnscope.catalogue import of_tree
-from attnscope.trajectory import RunFolder, open_run
+from attnscope.trajectory import RunFolder, is_watched, open_run
 
 SPEC_WIDTH = 200
 """Longer settings, such as all words of a probe batch, are cut."""
@@ -24,7 +24,7 @@ def show(path: str) -> int:
     tree = open_run(path)
     folder = RunFolder(Path(path))
     console = Console()
-    watched = tree.attrs["study"].startswith("attnscope.watching.")
+    watched = is_watched(folder.manifest())
 
     def say(text: str, style: str = "") -> None:
         console.print(text, style=style, soft_wrap=True, highlight=False, markup=False)
@@ -46,7 +46,8 @@ def show(path: str) -> int:
         if findings or not watched:
             console.print(claims_table(findings))
     if watched:
-        diagnoses, note = of_tree(tree).diagnose(tree)
+        experiment = of_tree(tree)
+        diagnoses, note = experiment.diagnose(experiment.read(tree))
         console.print(diagnosis_list(diagnoses, note))
     if folder.report_path.exists():
         say(f"report: {folder.report_path}")

@@ -7,11 +7,14 @@ from attnscope.experiment.base import KNOWN, Experiment, Scale
 from attnscope.experiment.executor import Solved, Stopped, execute, solve
 from attnscope.experiment.job import Job
 from attnscope.experiment.measurement import Measurement, Pass, Quantity
+from attnscope.experiment.playable import NOW, AttentionOverTime, Playable
 from attnscope.experiment.runner import Broken, Interrupted, Listener, run
 from attnscope.experiment.study import Problem, Study
 
 __all__ = [
     "KNOWN",
+    "NOW",
+    "AttentionOverTime",
     "Broken",
     "Experiment",
     "Interrupted",
@@ -19,6 +22,7 @@ __all__ = [
     "Listener",
     "Measurement",
     "Pass",
+    "Playable",
     "Problem",
     "Quantity",
     "Scale",

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from attnscope.report.page import Table
 
 Scale = Literal["quick", "paper"]
-STUDIES = "attnscope.studies."
-"""Where the studies of the papers lie."""
 KNOWN: dict[str, type[Experiment]] = {}
 """Experiments of somebody's own that this process has defined, by name."""
 
@@ -54,7 +52,7 @@ class Experiment:
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        if not cls.__module__.startswith(STUDIES):
+        if not _is_ours(cls.__module__):
             KNOWN[cls.name()] = cls
 
     def __post_init__(self) -> None:
@@ -67,8 +65,8 @@ class Experiment:
     @classmethod
     def name(cls) -> str:
         """Return the name, from where the module lies: ``lu2021.sen``, or ``module:Class``."""
-        if cls.__module__.startswith(STUDIES):
-            return ".".join(cls.__module__.removeprefix(STUDIES).split(".")[:2])
+        if _is_ours(cls.__module__):
+            return ".".join(cls.__module__.split(".")[2:4])
         return f"{cls.__module__}:{cls.__qualname__}"
 
     @classmethod
@@ -194,6 +192,11 @@ class Experiment:
     def again(self) -> tuple[str, str] | None:
         """Return a command line and Python that make such a run, if `attnscope run` does not."""
         return None
+
+
+def _is_ours(module: str) -> bool:
+    """Return whether a module lies in this package, two rooms deep: studies, paper, study."""
+    return module.split(".")[0] == __name__.split(".")[0] and module.count(".") > 2
 
 
 def _said(value: Any) -> Any:

@@ -23,6 +23,7 @@ from attnscope.trajectory import (
     memory_tree,
     open_run,
 )
+from attnscope.trajectory.tree import with_runs
 
 
 class Stopped(AttnscopeError):
@@ -76,8 +77,9 @@ def _dataset(found: xr.Dataset | Mapping[str, Any], experiment: Experiment) -> x
     """Return arrays by name as a group of the trajectory; runs know their cases and seeds."""
     data = found if isinstance(found, xr.Dataset) else xr.Dataset(found)
     data = by_run(data, experiment.runs())
-    # Epochs are made of the clocks, which come back with the readings.
-    return data.drop_vars([name for name in data.coords if str(name).startswith("epoch")])
+    # Epochs are made of the clocks, labels are the experiment's: both come back when it is read.
+    again = {name for name in data.coords if str(name).startswith("epoch")}
+    return data.drop_vars(again | (set(experiment.labels) & set(data.coords)))
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def solve(experiment: Experiment, stopped: Callable[[], bool] = lambda: False) -
         tree = _joined(experiment, trees)
         tree["data"] = xr.DataTree(truth_of(experiment))
         tree["theory"] = xr.DataTree(theory_of(experiment, tree))
-        _name_runs(experiment, tree, "theory")
+        tree = name_runs(experiment, tree)
     if stopped():
         raise Stopped("stopped.")
     return Solved(tree, seconds, busy, begun)
@@ -137,9 +139,7 @@ class _StoppableMemory(Memory):
         return not self.stopped()
 
 
-def _one(
-    experiment: Experiment, case: str, seed: int, stopped: Callable[[], bool]
-) -> xr.DataTree:
+def _one(experiment: Experiment, case: str, seed: int, stopped: Callable[[], bool]) -> xr.DataTree:
     job, memory = experiment.job(case, seed), _StoppableMemory(stopped)
     solution = job.execute(memory, None)
     if solution.outcome is Outcome.INTERRUPTED:
@@ -161,15 +161,14 @@ def _joined(experiment: Experiment, trees: list[xr.DataTree]) -> xr.DataTree:
             for missing in parts[0].data_vars.keys() - part.data_vars.keys():
                 part[missing] = xr.full_like(parts[0][missing], np.nan)
         groups[name] = xr.concat(parts, "run", join="exact", data_vars="all", coords="minimal")
-    tree = xr.DataTree.from_dict(groups)
-    for name in groups:
-        _name_runs(experiment, tree, name)
-    return tree
+    return name_runs(experiment, xr.DataTree.from_dict(groups))
 
 
-def _name_runs(experiment: Experiment, tree: xr.DataTree, group: str) -> None:
-    data = tree[group].to_dataset()
-    if "run" in data.dims:
-        cases = np.array([case for case, _ in experiment.runs()])
-        seeds = np.array([seed for _, seed in experiment.runs()])
-        tree[group] = xr.DataTree(data.assign_coords(case=("run", cases), seed=("run", seeds)))
+def name_runs(experiment: Experiment, tree: xr.DataTree) -> xr.DataTree:
+    """Give every group with runs their cases and seeds, and its clocks their steps."""
+    cases, seeds = zip(*experiment.runs(), strict=True)
+    groups = {
+        name: with_runs(node.to_dataset(), list(cases), list(seeds), experiment.unit)
+        for name, node in tree.children.items()
+    }
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=tree.attrs), **groups})

@@ -21,7 +21,7 @@ from attnscope.experiment.executor import execute, one_thread, theory_of, truth_
 from attnscope.files import disk_full_as_sentence
 from attnscope.trajectory import RunFolder, create_store, open_run, run_status
 from attnscope.trajectory.manifest import update_manifest, write_manifest
-
+from attnscope.workers import Pool
 
 RUNS = Path("runs")
 """Where runs go unless told otherwise, below the current directory."""
@@ -253,8 +253,6 @@ def _run_in_pool(
             failed.append(value)
         elif listener is not None and kind in ("part", "done"):
             listener(todo[number], 1.0 if kind == "done" else value)
-
-    from attnscope.workers import Pool
 
     pool = Pool(_work, [(folder.path, experiment, index) for index in todo], count)
     try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import itertools
 import re
 import textwrap
 import types
@@ -66,9 +67,7 @@ def settings(spec: Any) -> dict[str, Setting]:
             add(Setting(ENGINE, _kind_name(type(value)), kind, "How the model is trained.", "*"))
         for name in _own_settings(value):
             kind = _hints(value).get(name, Any)
-            add(
-                Setting(name, getattr(value, name), kind, meaning(type(value), name), field.name)
-            )
+            add(Setting(name, getattr(value, name), kind, meaning(type(value), name), field.name))
     return found
 
 
@@ -132,7 +131,7 @@ def meanings(owner: Any) -> dict[str, str]:
         except (OSError, TypeError, SyntaxError):
             continue
         body = tree.body[0].body if tree.body and isinstance(tree.body[0], ast.ClassDef) else []
-        for field, text in zip(body, body[1:], strict=False):
+        for field, text in itertools.pairwise(body):
             if (
                 isinstance(field, ast.AnnAssign)
                 and isinstance(field.target, ast.Name)
@@ -167,7 +166,8 @@ def _is_spec(value: Any) -> bool:
 
 
 def _hints(value: Any) -> dict[str, Any]:
-    return hints(type(value))
+    owner: Any = type(value)
+    return hints(owner)
 
 
 def _own_settings(value: Any) -> list[str]:
@@ -198,12 +198,16 @@ def _of_kind(spec: Any, training: Any, engine: str | None, wanted: dict[str, Any
             return training
         known = [repr(name) for name in kinds] or [repr(_kind_name(type(training)))]
         raise AttnscopeError(f"engine = {engine!r}: expected {' or '.join(known)}.")
-    shared = [name for name in _own_settings(training) if name in kinds[engine].spec]
-    return kinds[engine](**{name: getattr(training, name) for name in shared})
+    kind: Any = kinds[engine]
+    shared = [name for name in _own_settings(training) if name in kind.spec]
+    return kind(**{name: getattr(training, name) for name in shared})
 
 
 def _renamed(spec: Any, training: Any, wanted: dict[str, Any]) -> dict[str, Any]:
     fresh: dict[str, Any] = {}
+    if getattr(training, "until", None) is not None and {"lr", "epochs"} <= wanted.keys():
+        # Runs without steps once ended at learning rate × epochs, as a matter of form.
+        fresh["until"] = wanted.pop("lr") * wanted.pop("epochs")
     names = {**getattr(type(training), "renamed", {}), **getattr(type(spec), "renamed", {})}
     known = {field.name for field in dataclasses.fields(spec)}
     known |= set(_own_settings(training)) if training is not None else set()

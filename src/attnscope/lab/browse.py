@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
+from attnscope.catalogue import current
 from attnscope.claims import Finding
 from attnscope.errors import AttnscopeError
 from attnscope.lab.safety import confined, opened, plain_name
 from attnscope.report.wording import SYMBOLS
 from attnscope.trajectory import FORMAT, RunFolder, run_status
+from attnscope.trajectory.manifest import WATCHED
 
 FRESH = 60.0
 """Seconds since a run last said how far it is, after which it is taken for dead. It speaks every
@@ -186,7 +188,7 @@ def _read(root: Path, path: Path) -> Entry:
             name,
             condition,
             status,
-            str(manifest["study"]),
+            current(str(manifest["study"])),
             str(manifest.get("created", "")),
             dict(manifest["spec"]),
             _verdicts(root, path),
@@ -362,7 +364,7 @@ def _row(run: Entry, said: str, hidden: bool) -> str:
     badge = f'<span class="badge {kind}">{WORDS[run.condition]}</span> ' if kind else ""
     live = "" if run.condition == "finished" else f' <a href="{run.live}">live</a>'
     more = f'<p class="soft small">{escape(said)}</p>' if said else ""
-    study = "a watched model" if run.study.startswith("attnscope.watching.") else run.study
+    study = "a watched model" if run.study == WATCHED else run.study
     created = escape(run.created[:16].replace("T", " "))
     return (
         f"{row}<td>{tick}</td><td><a href='{run.address}'><strong>{name}</strong></a>{more}</td>"

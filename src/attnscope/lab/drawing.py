@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from bokeh.embed import json_item
 
-from attnscope.lab.worlds.base import NOW
+from attnscope.experiment import NOW
 from attnscope.report import style
 from attnscope.report.drawable import drawable, legend
 from attnscope.report.figure import Dots, Figure, Line, Panel, Rule

@@ -29,16 +29,17 @@ from attnscope.lab.safety import confined, no_way_out
 from attnscope.report.figure import Figure, Panel
 from attnscope.report.interactive import layout
 from attnscope.report.wording import summary
-from attnscope.catalogue import load, names
-from attnscope.experiment import Study
+from attnscope.catalogue import names, of_tree
+from attnscope.experiment import Experiment
+from attnscope.experiment.executor import name_runs, theory_of
 from attnscope.results import findings
 from attnscope.trajectory import RunFolder, open_run
+from attnscope.trajectory.manifest import WATCHED
 
 MOST = 6
 """Panels of the figure that shows how far runs are."""
 MANY = 16
 """Runs above which lines are drawn thin."""
-WATCHED = "attnscope.watching.reading:Watched"
 
 
 def stamp(root: Path, name: str) -> str:
@@ -136,21 +137,22 @@ class Own:
 def own_part(tree: xr.DataTree, about: Entry) -> Own:
     """Return the figures, verdicts and diagnoses that a run can have now."""
     if about.study == WATCHED:
-        watched = load(about.study).from_json(about.spec)
-        diagnoses, note = watched.diagnose(tree)
-        return Own(watched.figures(tree), (), [note], [each.sentence for each in diagnoses])
+        watched = of_tree(tree)
+        run = watched.read(tree)
+        diagnoses, note = watched.diagnose(run)
+        return Own(watched.figures(run), (), [note], [each.sentence for each in diagnoses])
     if about.study not in names():
         # A manifest from elsewhere must not decide which modules are imported here.
         note = "The study is not one of attnscope's own, so its own figures are not drawn here."
         return Own(notes=[note])
-    study = load(about.study).from_json(about.spec)
+    study = of_tree(tree)
     try:
         whole = prefix(study, tree)
         if whole is None:
             note = "The study's own figures appear as soon as the first seed is complete."
             return Own(notes=[note])
         part, first = whole
-        own = Own(part.figures(first), about.findings or findings(first))
+        own = Own(part.figures(part.read(first)), about.findings or findings(first))
     except Exception as error:  # A study may need more seeds than there are by now.
         note = f"The study's own figures cannot be drawn from what is there ({error})."
         return Own(notes=[note])
@@ -162,11 +164,11 @@ def own_part(tree: xr.DataTree, about: Entry) -> Own:
     )
 
 
-def prefix(study: Study, tree: xr.DataTree) -> tuple[Study, xr.DataTree] | None:
+def prefix(study: Experiment, tree: xr.DataTree) -> tuple[Experiment, xr.DataTree] | None:
     """Return the study with as many seeds as are complete, and its trajectory; None if none is."""
     outcomes = tree["stats"].to_dataset()["outcome"].values
     done = np.isin(outcomes, ("finished", "stopped"))
-    cases = len(study.cases())
+    cases = len(study.cases)
     whole = int(np.argmin(done)) if not done.all() else len(done)
     seeds = whole // cases
     if seeds == 0:
@@ -184,14 +186,8 @@ def prefix(study: Study, tree: xr.DataTree) -> tuple[Study, xr.DataTree] | None:
     }
     attrs = {**tree.attrs, "spec": json.dumps(part.to_json())}
     first = xr.DataTree.from_dict({"/": xr.Dataset(attrs=attrs), **groups})
-    theory = part.theory(first).drop_vars(["case", "seed"], errors="ignore")
-    shared = {
-        name: coordinate.variable
-        for name, coordinate in groups["observables"].coords.items()
-        if set(coordinate.dims) <= set(theory.dims)
-    }
-    theory = theory.assign_coords(shared)
-    return part, xr.DataTree.from_dict({"/": xr.Dataset(attrs=attrs), **groups, "theory": theory})
+    first["theory"] = xr.DataTree(theory_of(part, first))
+    return part, name_runs(part, first)
 
 
 def progress_figure(tree: xr.DataTree) -> Figure:

@@ -44,7 +44,7 @@ over the curves.</p></div>
 <ul class="notes card" id="notes" role="alert"{"" if notes else " hidden"}>{said}</ul>
 <div id="benches" class="benches"></div>
 <noscript><p class="card">The sliders need JavaScript. Every world runs without a page as well:
-<code>attnscope run attnscope.lab.worlds.lu2021:TopicWordsPlay</code></p></noscript>
+<code>attnscope run lu2021.topic_words</code></p></noscript>
 <script type="application/json" id="config">{_inert(config)}</script>"""
     return shell.page(
         "Play",

@@ -2,8 +2,8 @@
 
 Each side of a page is a client, and asks for one setting at a time. A newer request replaces the
 one that waits, so that however fast a slider moves, no queue builds up; a run that has gone on for
-a while is cancelled for it. Processes are started before they are needed, with one thread each, a
-limit on memory, and a limit on time after which they are replaced.
+a while is cancelled for it. Processes are started before they are needed, with one thread each and
+a limit on memory; one that dies, or does not stop when it should, is replaced.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import asyncio
 import sys
 import time as clock
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 from attnscope.lab import work
@@ -21,9 +22,18 @@ from attnscope.workers import Worker, WorkerDied
 PATIENCE = 0.6
 """Seconds that a run may go on although something newer is wanted: it is nearly there."""
 GRACE = 2.0
-"""Seconds that a process gets to cancel its run, before it is ended."""
+"""Seconds that a run gets to stop, before its process is ended."""
+LATE = "This setting takes longer than {:g} seconds and was stopped: expected a smaller one."
+SORRY = {
+    "bug": "Something went wrong that should not (the terminal says what): expected the run to "
+    "end. Another setting may work.",
+    "died": "The process that did this run ended, perhaps for want of memory: expected a smaller "
+    "setting. Another one has taken its place.",
+    "none": "No process could be started to do this run (the terminal says why): expected the lab "
+    "to be started again.",
+}
 
-OnAnswer = Callable[[dict[str, Any]], None]
+Answer = dict[str, Any]
 
 
 @dataclass
@@ -31,7 +41,7 @@ class Request:
     """A run that somebody waits for."""
 
     wanted: dict[str, Any]
-    on_answer: OnAnswer
+    on_answer: Callable[[Answer], None]
 
 
 @dataclass(eq=False)
@@ -39,19 +49,22 @@ class Client:
     """One side of one session: what it waits for, and what is being done for it."""
 
     waiting: Request | None = None
-    running: Slot | None = None
-
-
-@dataclass(eq=False)
-class Slot:
-    """A process, and what it is doing."""
-
-    worker: Worker
-    ready: bool = False
-    client: Client | None = None
-    request: Request | None = None
+    running: Request | None = None
     begun: float = 0.0
-    timer: asyncio.TimerHandle | None = field(default=None, repr=False)
+    limit: asyncio.Timeout | None = None
+    """Until when the run may go on; None if no process works for this client."""
+
+    def answer(self, answer: Answer) -> None:
+        """Answer what runs, unless it was cancelled."""
+        request, self.running = self.running, None
+        if request is not None:
+            asyncio.get_running_loop().call_soon(request.on_answer, answer)
+
+    def cancel(self) -> None:
+        """Let the time of what runs be over."""
+        if self.running is not None and self.limit is not None and not self.limit.expired():
+            self.limit.reschedule(0)
+        self.running = None
 
 
 class Player:
@@ -65,26 +78,25 @@ class Player:
 
     def __init__(self, workers: int = 2, seconds: float = 20.0, memory: int = 1 << 30) -> None:
         self.count, self.seconds, self.memory = workers, seconds, memory
-        self.slots: list[Slot] = []
+        self.workers: list[Worker] = []
         self.clients: list[Client] = []
         self.runs = 0
 
     def start(self) -> None:
         """Start the processes, from within a running event loop, and return at once."""
-        self.loop = asyncio.get_running_loop()
-        for _ in range(self.count):
-            self._start()
+        self._asked = asyncio.Event()
+        self._tasks = [asyncio.create_task(self._work()) for _ in range(self.count)]
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """End all processes."""
-        for slot in list(self.slots):
-            self._end(slot)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def client(self) -> Client:
         """Return a new client, which can ask for one run at a time."""
-        client = Client()
-        self.clients.append(client)
-        return client
+        self.clients.append(Client())
+        return self.clients[-1]
 
     def leave(self, client: Client) -> None:
         """Remove a client, and cancel what is done for it."""
@@ -92,7 +104,9 @@ class Player:
         if client in self.clients:
             self.clients.remove(client)
 
-    def request(self, client: Client, wanted: dict[str, Any], on_answer: OnAnswer) -> None:
+    def request(
+        self, client: Client, wanted: dict[str, Any], on_answer: Callable[[Answer], None]
+    ) -> None:
         """Ask for a run; it is answered unless something newer is asked for first.
 
         Args:
@@ -101,131 +115,77 @@ class Player:
             on_answer: is called once in the event loop.
         """
         client.waiting = Request(wanted, on_answer)
-        running = client.running
-        if running is not None and clock.monotonic() - running.begun > PATIENCE:
-            self._cancel(running)
-        self._assign()
+        if clock.monotonic() - client.begun > PATIENCE:
+            client.cancel()
+        self._asked.set()
 
     def forget(self, client: Client) -> None:
         """Cancel what a client waits for."""
         client.waiting = None
-        if client.running is not None:
-            self._cancel(client.running)
+        client.cancel()
 
-    def _assign(self) -> None:
-        for client in list(self.clients):
-            if client.waiting is None or client.running is not None:
-                continue
-            if not self.slots:
-                client.waiting.on_answer(
-                    _sorry(
-                        "No process could be started to do this run (the terminal says why): "
-                        "expected the lab to be started again."
-                    )
-                )
-                client.waiting = None
-                continue
-            free = next((slot for slot in self.slots if slot.ready and slot.client is None), None)
-            if free is None:
-                return
-            self._begin(free, client, client.waiting)
-            # Whoever was served goes to the end of the row.
-            self.clients.remove(client)
-            self.clients.append(client)
+    async def _work(self) -> None:
+        """Keep one process going, and give it what clients ask for."""
+        ready = True
+        while ready:
+            ready = False  # One that dies at its start would do so again.
+            with closing(Worker(work.warm_up, self.memory)) as worker:
+                self.workers.append(worker)
+                try:
+                    await worker.message()
+                    ready = True
+                    while True:
+                        await self._run(worker, await self._next())
+                except WorkerDied as death:
+                    print(death, file=sys.stderr)
+                except TimeoutError:
+                    pass  # It did not stop when it should.
+                finally:
+                    self.workers.remove(worker)
+        while not self.workers:
+            (await self._next()).answer(_answer("none"))
 
-    def _begin(self, slot: Slot, client: Client, request: Request) -> None:
+    async def _next(self) -> Client:
+        """Wait until a client waits for a run, and take its request."""
+        while True:
+            for client in self.clients:
+                if client.waiting is not None and client.limit is None:
+                    client.running, client.waiting = client.waiting, None
+                    # Whoever is served goes to the end of the row.
+                    self.clients.remove(client)
+                    self.clients.append(client)
+                    return client
+            self._asked.clear()
+            await self._asked.wait()
+
+    async def _run(self, worker: Worker, client: Client) -> None:
+        request = client.running
+        assert request is not None
+        if worker.process.poll() is not None:  # It died while idle: its successor does this.
+            client.waiting, client.running = client.waiting or request, None
+            await worker.message()
         self.runs += 1
-        slot.client, slot.request, slot.begun = client, request, clock.monotonic()
-        client.running, client.waiting = slot, None
-        slot.timer = self.loop.call_later(self.seconds, self._too_long, slot)
-        slot.worker.send(work.answer, request.wanted)
-
-    def _too_long(self, slot: Slot) -> None:
-        request = slot.request
-        self._cancel(slot)
-        if request is not None:
-            request.on_answer(
-                _sorry(
-                    f"This setting takes longer than {self.seconds:g} seconds and was stopped: "
-                    "expected a smaller one."
-                )
-            )
-
-    def _cancel(self, slot: Slot) -> None:
-        """Ask a process to cancel its run, and replace it if it does not."""
-        if slot.request is None:
-            return
-        slot.request = None
-        slot.worker.cancel()
-        if slot.timer is not None:
-            slot.timer.cancel()
-        slot.timer = self.loop.call_later(GRACE, self._replace, slot)
-
-    def _replace(self, slot: Slot) -> None:
-        self._end(slot)
-        self._start()
-        self._assign()
-
-    def _start(self) -> None:
-        slot = Slot(Worker(work.warm_up, self.memory))
-        self.slots.append(slot)
-        self.loop.add_reader(slot.worker.fileno(), self._receive, slot)
-
-    def _end(self, slot: Slot) -> None:
-        self.loop.remove_reader(slot.worker.fileno())
-        self._free(slot)
-        self.slots.remove(slot)
-        slot.worker.close()
-
-    def _free(self, slot: Slot) -> Request | None:
-        if slot.timer is not None:
-            slot.timer.cancel()
-        if slot.client is not None:
-            slot.client.running = None
-        request, slot.client, slot.request, slot.timer = slot.request, None, None, None
-        return request
-
-    def _receive(self, slot: Slot) -> None:
+        client.begun, client.limit = clock.monotonic(), asyncio.timeout(self.seconds)
+        worker.send(work.answer, request.wanted)
         try:
-            kind, value = slot.worker.receive()
-        except WorkerDied as death:
-            self._lost(slot, death)
-            return
-        slot.ready = True
-        request = self._free(slot)
-        if kind == "bug":
-            print(value, file=sys.stderr)
-        if request is not None:
-            request.on_answer(_answer(kind, value))
-        self._assign()
-
-    def _lost(self, slot: Slot, death: WorkerDied) -> None:
-        """Go on after a process has died, as it does when the machine is short of memory."""
-        print(death, file=sys.stderr)
-        request = slot.request
-        self._end(slot)
-        if request is not None:
-            request.on_answer(
-                _sorry(
-                    "The process that did this run ended, perhaps for want of memory: expected a "
-                    "smaller setting. Another one has taken its place."
-                )
-            )
-        if slot.ready:  # One that dies at its start would do so again.
-            self._start()
-        self._assign()
+            async with client.limit:
+                kind, value = await worker.message()
+            if kind == "bug":
+                print(value, file=sys.stderr)
+            client.answer(_answer(kind, value))
+        except TimeoutError:
+            client.answer(_answer("sorry", LATE.format(self.seconds)))
+            worker.cancel()
+            await worker.message(GRACE)
+        except WorkerDied:
+            client.answer(_answer("died"))
+            raise
+        finally:
+            client.limit = None
+            self._asked.set()
 
 
-def _answer(kind: str, value: str) -> dict[str, Any]:
+def _answer(kind: str, value: str = "") -> Answer:
     if kind == "done":
         return {"kind": "scene", "text": value}
-    if kind == "bug":
-        return _sorry(
-            "Something went wrong that should not (the terminal says what): expected the run to "
-            "end. Another setting may work."
-        )
-    return _sorry(value)
-
-
-def _sorry(sentence: str) -> dict[str, Any]:
-    return {"kind": "sorry", "sentence": sentence}
+    return {"kind": "sorry", "sentence": SORRY.get(kind, value)}

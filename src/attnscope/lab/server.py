@@ -249,8 +249,8 @@ async def _serve(
         await asyncio.Event().wait()
     finally:
         server.stop()
+        await player.stop()
         lab.renderer.close()
-        player.stop()
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -16,11 +15,12 @@ if TYPE_CHECKING:
 
 def warm_up() -> None:
     """Load all worlds and do a tiny run, which loads whatever else is loaded late."""
+    from attnscope.catalogue import load
     from attnscope.lab.worlds import WORLDS, Setting, world
     from attnscope.lab.worlds.scene import scene
 
     for each in WORLDS:
-        assert each.study
+        load(each.study)
     setting: Setting = {"m": 2, "dictionary": 20, "dim": 4}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -59,6 +59,8 @@ def _is_out_of_memory(error: Exception) -> bool:
 
 def message(scene: Scene, have: list[str]) -> str:
     """Return a scene as JSON; figures that the page has already come as numbers only."""
+    from bokeh.core.json_encoder import serialize_json
+
     from attnscope.lab import drawing
 
     figures = []
@@ -74,47 +76,16 @@ def message(scene: Scene, have: list[str]) -> str:
         if name not in have:
             entry["item"] = drawing.item(figure)
         figures.append(entry)
-    attention = scene.attention
-    found = [_finite(finding.to_json()) for finding in scene.findings]
+    times, weights = (drawing.packed(x) for x in (scene.attention.times, scene.attention.weights))
     values = {
+        **vars(scene),
         "figures": figures,
-        "attention": {
-            "title": attention.title,
-            "caption": attention.caption,
-            "times": drawing.packed(attention.times),
-            "unit": attention.unit,
-            "keys": attention.keys,
-            "queries": attention.queries,
-            "weights": drawing.packed(attention.weights),
-            "groups": attention.groups,
-            "right": attention.right,
-        },
-        "findings": found,
-        "outcome": scene.outcome,
-        "python": scene.python,
-        "command": scene.command,
-        "seconds": scene.seconds,
-        "processor_seconds": scene.processor_seconds,
-        "drawing_seconds": scene.drawing_seconds,
+        "attention": {**vars(scene.attention), "times": times, "weights": weights},
+        "findings": [_finite(finding.to_json()) for finding in scene.findings],
     }
-    return _json(values)
+    return serialize_json(values)
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:
     """JSON has no infinity either."""
     return {k: None if v in (math.inf, -math.inf) else v for k, v in values.items()}
-
-
-def _json(values: dict[str, Any]) -> str:
-    from bokeh.core.json_encoder import serialize_json
-
-    figures = values.pop("figures")
-    parts = []
-    for figure in figures:
-        document = figure.pop("item", None)
-        text = json.dumps(figure, ensure_ascii=False)
-        if document is not None:
-            text = f'{text[:-1]}, "item": {serialize_json(document)}}}'
-        parts.append(text)
-    rest = json.dumps(values, ensure_ascii=False)
-    return f'{rest[:-1]}, "figures": [{", ".join(parts)}]}}'

@@ -8,6 +8,7 @@ It says the same at every t, so a pair matters through its two bags of words alo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,6 +82,20 @@ class WordProxy(nn.Module):
         if pairs.target_mask is not None:
             out = out.masked_fill(~pairs.target_mask[:, :, None], -torch.inf)
         return out
+
+    @torch.enable_grad()
+    def velocity(self, loss: Callable[[WordProxy], Tensor], probabilities: bool = False) -> Tensor:
+        """Return d/dτ of W e, or of its softmax, along the negative gradient of a loss."""
+        gradients = torch.autograd.grad(loss(self), (self.embedding, self.W))
+
+        def table(embedding: Tensor, outputs: Tensor) -> Tensor:
+            logits = embedding @ outputs.T
+            return torch.softmax(logits, dim=1) if probabilities else logits
+
+        start = (self.embedding.detach(), self.W.detach())
+        moved = tuple(-part for part in gradients)
+        velocity: Tensor = torch.autograd.functional.jvp(table, start, moved)[1]
+        return velocity
 
 
 class ProxyObjective:

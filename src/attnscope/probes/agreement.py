@@ -137,6 +137,24 @@ def random_baseline(lengths: ArrayLike, top: float = TOP) -> float:
     return float((top_count(counts, top) / counts).mean())
 
 
+def tied_baseline(v: ArrayLike, mask: ArrayLike, top: float = TOP) -> float:
+    """Expected agreement of a random position with v, ties of v included.
+
+    The mean over rows of the share of positions that fewer than top · L others exceed: with ties
+    more than ⌈top · L⌉ positions may count as the top, and tables of counts have many.
+
+    Args:
+        v: shape ``(row, position)``.
+        mask: where there is a position.
+        top: as for :func:`agreement`.
+    """
+    values, kept = np.asarray(v, dtype=float), np.asarray(mask)
+    ranked = -np.sort(-np.where(kept, values, -np.inf), axis=1)
+    lengths = kept.sum(axis=1)
+    last = np.take_along_axis(ranked, top_count(lengths, top)[:, None] - 1, axis=1)
+    return float(np.mean((kept & (values >= last)).sum(axis=1) / lengths))
+
+
 def shuffled_baseline(
     u: ArrayLike, v: ArrayLike, mask: ArrayLike | None = None, top: float = TOP, *, seed: int
 ) -> DefinedMean:

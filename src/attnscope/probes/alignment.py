@@ -76,6 +76,26 @@ def best_links(alpha: ArrayLike, null: bool = False) -> frozenset[Link]:
     return frozenset((int(best[t]), int(t)) for t in np.flatnonzero(linked))
 
 
+def word_links(weights: ArrayLike, source: ArrayLike, target: ArrayLike) -> frozenset[Link]:
+    """Return the links of words, of weights ``(t, l)`` of pieces of words.
+
+    Every target piece is linked as by :func:`best_links`, and two words are linked where any of
+    their pieces are.
+
+    Args:
+        weights: 0 or more.
+        source: the word of every source piece, -1 for none.
+        target: the same for target pieces.
+
+    >>> weights = np.array([[0.1, 0.9, 0.0], [0.6, 0.3, 0.1], [0.2, 0.1, 0.7]])
+    >>> sorted(word_links(weights, [0, 0, -1], [0, 1, 1]))
+    [(0, 0), (0, 1)]
+    """
+    of_source, of_target = np.asarray(source), np.asarray(target)
+    pairs = ((int(of_source[at]), int(of_target[t])) for at, t in best_links(weights))
+    return frozenset(pair for pair in pairs if min(pair) >= 0)
+
+
 def flipped(links: Links) -> frozenset[Link]:
     """Exchange source and target, for links of a model of the other direction."""
     return frozenset((t, s) for s, t in links)

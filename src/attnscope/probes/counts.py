@@ -47,7 +47,7 @@ class Sentences:
         return np.diff(self.starts)
 
 
-Words = Sentences | Sequence[Sequence[int]] | NDArray[np.integer]
+Words = Sentences | Sequence[Sequence[int]] | Sequence[NDArray[np.integer]] | NDArray[np.integer]
 """Sentences as such, as lists of word numbers, or as an array with a row for each."""
 
 
@@ -83,7 +83,8 @@ def sentences(
         if mask is not None:
             raise AttnscopeError("lists of word numbers came with a mask: expected an array then.")
         lengths = np.fromiter(map(len, words), np.int64, len(words))
-        flat = np.array(list(chain.from_iterable(words)))
+        arrays = len(words) > 0 and isinstance(words[0], np.ndarray)
+        flat = np.concatenate(words) if arrays else np.array(list(chain.from_iterable(words)))
     if len(flat) and not np.issubdtype(flat.dtype, np.integer):
         raise AttnscopeError(f"the words are {flat.dtype}: expected word numbers, integers.")
     ids = flat.astype(np.int64)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from attnscope.errors import AttnscopeError
 
@@ -103,3 +106,59 @@ def topic_attention(
         for kind, count in zip(kinds, counts, strict=True)
     ]
     return TopicAttention(means[0], means[1], means[2], (counts[0], counts[1], counts[2]))
+
+
+def attention_ratios(scores: Tensor, topic_of: np.ndarray) -> Tensor:
+    """Return α, β, γ and μ of every word that is not [MASK], shape ``(4, word)``.
+
+    They are means of exp(score) over the other words of the topic, at the word itself, over the
+    whole topic and at [MASK], each over the mean over words of other topics.
+
+    Args:
+        scores: logits of attention, shape ``(key, query)``, [MASK] first.
+        topic_of: topic of every word, -1 for [MASK].
+    """
+    weight = scores[:, 1:].exp()
+    topic = torch.from_numpy(topic_of)
+    same = (topic[:, None] == topic)[:, 1:].to(weight)
+    itself = torch.eye(len(topic)).to(weight)[:, 1:]
+    other = 1 - same
+    other[0] = 0
+    far = (weight * other).sum(0) / other.sum(0)
+    own, whole, size = (weight * itself).sum(0), (weight * same).sum(0), same.sum(0)
+    return torch.stack([(whole - own) / (size - 1), own, whole / size, weight[0]]) / far
+
+
+def main_topic_factor(
+    ids: np.ndarray, topics: np.ndarray, lengths: np.ndarray
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a reading of how [MASK] weighs words of the document's most frequent topic.
+
+    The logarithms of its weights are fitted as document + word + β [word of the main topic], and
+    the reading is exp(β). In a first layer they are document + word exactly, so β = 0: words that
+    everyone attends to, whatever the document, do not count.
+
+    Args:
+        ids: words, shape ``(document, position)``.
+        topics: topic of each position, same shape; -1 for [MASK] and padding.
+        lengths: positions of each document, shape ``(document,)``.
+
+    Returns:
+        A function of weights ``(document, layer, head, key, query)`` to factors ``(layer, head)``.
+    """
+    masked = (topics < 0) & (np.arange(topics.shape[1]) < lengths[:, None])
+    main = np.array([np.bincount(row[row >= 0]).argmax() for row in topics])
+    row, key = np.nonzero((topics >= 0) & masked.any(axis=1, keepdims=True))
+    query = masked.argmax(axis=1)[row]
+    columns = (
+        np.eye(len(topics))[row],
+        np.eye(ids.max() + 1)[ids[row, key]],
+        np.equal(topics[row, key], main[row]).reshape(-1, 1),
+    )
+    fit = np.linalg.pinv(np.concatenate(columns, axis=1))[-1]
+
+    def read(weights: np.ndarray) -> np.ndarray:
+        logs = np.log(np.maximum(weights[row, :, :, key, query], np.finfo(np.float32).tiny))
+        return np.asarray(np.exp(np.einsum("r,rlh->lh", fit, logs)))
+
+    return read

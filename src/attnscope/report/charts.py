@@ -9,7 +9,7 @@ import xarray as xr
 
 from attnscope.probes.intervals import mean_interval
 from attnscope.report.figure import Band, Figure, Line, Mark, Panel, Scale
-from attnscope.report.page import Table
+from attnscope.report.page import Cell, Table
 from attnscope.trajectory import Readings, final
 from attnscope.trajectory.readings import record_dim
 
@@ -123,7 +123,7 @@ def ends(
         cases: rows; all cases unless given.
     """
     columns = {_axis(run.get(name)): run.get(name) for name in names} | dict(more or {})
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (case, *(float(_end(each.sel(case=case)).mean()) for each in columns.values()))
         for case in cases or run.cases
     ]

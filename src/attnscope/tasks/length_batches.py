@@ -12,6 +12,23 @@ POOL = 100
 _EPOCH = 0xBA7C
 
 
+def passes(
+    order: NDArray[np.int64], sizes: NDArray[np.int64], most: int
+) -> list[NDArray[np.int64]]:
+    """Cut sequences, sorted by length, into parts that are read in one pass.
+
+    Args:
+        order: numbers of the sequences.
+        sizes: how much each sequence holds, by its number.
+        most: about so much is in one part.
+
+    >>> passes(np.array([2, 0, 1]), np.array([4, 5, 3]), 10)
+    [array([2, 0]), array([1])]
+    """
+    cuts = np.flatnonzero(np.diff(sizes[order].cumsum() // most)) + 1
+    return np.split(order, cuts) if len(order) else []
+
+
 class LengthBatches:
     """An endless series of batches; number k is a function of the seed and of k alone.
 

@@ -44,6 +44,16 @@ class PiecePairs:
         """Pieces of every target, END included."""
         return np.array([len(row) for row in self.target])
 
+    @property
+    def sides(self) -> tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]:
+        """The pieces of every source and of every target."""
+        return self.source, self.target
+
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        """T · L of every pair, END included."""
+        return self.source_lengths * self.target_lengths
+
     def batch(self, rows: Sequence[int] | NDArray[np.int64] | Tensor) -> SequencePairs:
         """Return some pairs side by side; a mask is ``None`` where nothing is filled up."""
         numbers = [int(row) for row in rows]

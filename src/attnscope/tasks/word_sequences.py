@@ -112,6 +112,20 @@ class WordSequences:
     left_out: dict[str, int]
     unknown: float
 
+    @property
+    def facts(self) -> dict[str, object]:
+        """What was read, in words and numbers."""
+        return {
+            "training texts": len(self.train),
+            "validation texts": len(self.dev),
+            "validation texts are": self.dev_from,
+            "words in the vocabulary": len(self.words),
+            "unknown words in validation": f"{self.unknown:.1%}",
+            "cut to the limit": sum(self.truncated.values()),
+            "left out": self.left_out,
+            "median length in training": float(np.median(self.train.lengths)),
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class Texts:
@@ -141,9 +155,14 @@ class Texts:
         label = torch.from_numpy(self.labels[np.asarray(rows)].astype(np.float32))
         return LabelledSequences(torch.from_numpy(ids), label, torch.full((len(picked),), -1), mask)
 
-    def first(self, count: int) -> Texts:
-        """Return the first texts."""
-        return Texts(self.ids[:count], self.labels[:count])
+    @property
+    def sides(self) -> tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]:
+        """The words of every text, and its label as a sentence of one word."""
+        return self.ids, list(self.labels[:, None])
+
+    def rows(self, numbers: Sequence[int] | NDArray[np.int64]) -> Texts:
+        """Return some of the texts."""
+        return Texts([self.ids[i] for i in numbers], self.labels[np.asarray(numbers)])
 
 
 def word_sequences(

@@ -2,7 +2,15 @@
 
 from attnscope.trajectory.checkpoint import load_checkpoint, save_checkpoint
 from attnscope.trajectory.folder import FORMAT, RunFolder, write_json
-from attnscope.trajectory.readings import Readings, by_run, crossing, final, initial, select
+from attnscope.trajectory.readings import (
+    Readings,
+    by_run,
+    carried,
+    crossing,
+    final,
+    initial,
+    select,
+)
 from attnscope.trajectory.store import ZarrSink, create_store
 from attnscope.trajectory.tree import is_watched, memory_tree, open_run, run_status
 
@@ -12,6 +20,7 @@ __all__ = [
     "RunFolder",
     "ZarrSink",
     "by_run",
+    "carried",
     "create_store",
     "crossing",
     "final",

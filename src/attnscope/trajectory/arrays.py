@@ -110,7 +110,8 @@ class ChunkedArray:
 
     def write(self, number: int, data: bytes) -> None:
         """Write the chunk of a number, all its readings at once."""
-        write_bytes(self._file(number), Zstd(LEVEL).encode(data) if self.packed else data)
+        if data:  # A reading without any number has no chunks.
+            write_bytes(self._file(number), Zstd(LEVEL).encode(data) if self.packed else data)
 
     def read(self, number: int) -> np.ndarray | None:
         """Return the chunk of a number; ``None`` if it was never written."""

@@ -160,12 +160,21 @@ def by_run(data: xr.Dataset, runs: Sequence[tuple[str, int]]) -> xr.Dataset:
 
 def final(reading: xr.DataArray) -> xr.DataArray:
     """Return the last reading of every run, along whichever dimension it was recorded."""
-    return reading.isel({record_dim(reading): -1})
+    return reading.isel({record_dim(reading): -1}, drop=True)
 
 
 def initial(reading: xr.DataArray) -> xr.DataArray:
     """Return the reading at time 0."""
-    return reading.isel({record_dim(reading): 0})
+    return reading.isel({record_dim(reading): 0}, drop=True)
+
+
+def carried(reading: xr.DataArray) -> xr.DataArray:
+    """Return a reading in which a run that ended early keeps its last values."""
+    axis = reading.get_axis_num(record_dim(reading))
+    values = reading.to_numpy()
+    at = np.expand_dims(np.arange(values.shape[axis]), [i for i in range(values.ndim) if i != axis])
+    last = np.maximum.accumulate(np.where(np.isnan(values), 0, at), axis=axis)
+    return reading.copy(data=np.take_along_axis(values, last, axis=axis))
 
 
 def crossing(reading: xr.DataArray, level: float | xr.DataArray) -> xr.DataArray:

@@ -55,7 +55,7 @@ def open_run(path: str | Path) -> xr.DataTree:
     seeds = [run["seed"] for run in manifest["runs"]]
     lr = manifest.get("lr")
     groups = {
-        name: _with_runs(node.to_dataset(), cases, seeds, lr, manifest.get("grid", lr))
+        name: with_runs(node.to_dataset(), cases, seeds, lr, manifest.get("grid", lr))
         for name, node in sorted(tree.children.items())
     }
     groups["stats"] = _stats(states, cases, seeds)
@@ -122,7 +122,7 @@ def memory_tree(memory: Memory, solution: Solution, lr: float | None = None) -> 
                 },
             )
     trees = {
-        name: _with_runs(xr.Dataset(variables), ["run"], [0], lr, lr)
+        name: with_runs(xr.Dataset(variables), ["run"], [0], lr)
         for name, variables in groups.items()
     }
     state = {name: getattr(solution, name) for name in STATS if name != "seconds"}
@@ -130,20 +130,26 @@ def memory_tree(memory: Memory, solution: Solution, lr: float | None = None) -> 
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs={"status": solution.status}), **trees})
 
 
-def _with_runs(
-    data: xr.Dataset, cases: list[str], seeds: list[int], lr: float | None, grid: float | None
+def with_runs(
+    data: xr.Dataset,
+    cases: list[str],
+    seeds: list[int],
+    lr: float | None,
+    grid: float | None = None,
 ) -> xr.Dataset:
     """Give a group its coordinates: clocks, steps, labels, cases and seeds."""
+    grid = lr if grid is None else grid
     clocks = {f"time_{dim}": str(dim) for dim in data.dims if f"time_{dim}" in data.variables}
-    clocks |= {"time": "step"} if "time" in data.variables else {}
+    # In a trajectory's statistics `time` says when each run ended.
+    clocks |= {"time": "step"} if "time" in data.variables and "step" in data.dims else {}
     data = data.set_coords(list(clocks))
     for name, dim in clocks.items():
         if lr is not None:
             epoch = (data[name] / lr).round()
             data = data.assign_coords({name.replace("time", "epoch"): epoch.drop_vars(name)})
         data = data.assign_coords({dim: _steps(data[name].to_numpy(), grid)})
-    for array in data.data_vars.values():
-        for dim, labels in array.attrs.pop("labels", {}).items():
+    for variable in list(data.data_vars):
+        for dim, labels in data[variable].attrs.pop("labels", {}).items():
             if len(labels) == data.sizes.get(dim):
                 data = data.assign_coords({dim: labels})
     if "run" in data.dims:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 import xarray as xr
 
-from attnscope.claims import Claim
 from attnscope.claims.diagnosis import Diagnosis
+from attnscope.experiment import Experiment
 from attnscope.report.attention_maps import AttentionMaps
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.studies.base import Study
+from attnscope.trajectory import Readings
 from attnscope.trajectory.manifest import WATCHED
 from attnscope.watched.course import course
 from attnscope.watched.diagnosis import DIAGNOSES, diagnose, undecided
@@ -24,8 +24,11 @@ from attnscope.watched.maps import maps_of
 
 
 @dataclass(frozen=True)
-class Watched(Study):
-    """A model of somebody's own, watched while it was trained."""
+class Watched(Experiment):
+    """A model of somebody's own, watched while it was trained.
+
+    It has no claims: a claim needs a control, and there is one run.
+    """
 
     seeds: int = 1
     spec: dict[str, Any] = field(default_factory=dict)
@@ -37,7 +40,7 @@ class Watched(Study):
         return WATCHED
 
     @classmethod
-    def from_json(cls, spec: dict[str, Any]) -> Self:
+    def from_json(cls, spec: Mapping[str, Any]) -> Self:
         """Take whatever the recorder wrote; an older or newer one may have said other things."""
         return cls(spec=dict(spec))
 
@@ -49,8 +52,9 @@ class Watched(Study):
         """Return nothing: there is no paper to depart from."""
         return ""
 
+    @property
     def cases(self) -> tuple[str, ...]:
-        """Return the only one."""
+        """The only one."""
         return ("watched",)
 
     def title(self) -> str:
@@ -91,14 +95,9 @@ class Watched(Study):
             'attnscope.write_report(attnscope.open_run("runs/mine"))\n'
         )
 
-    def claims(self) -> tuple[Claim, ...]:
-        """Return none: a claim needs a control, and there is one run; see :meth:`diagnose`."""
-        return ()
-
-    def diagnose(self, tree: xr.DataTree) -> tuple[Sequence[Diagnosis], str]:
+    def diagnose(self, run: Readings) -> tuple[Sequence[Diagnosis], str]:
         """Say what is the matter with the model, and what could not be told."""
-        found = diagnose(tree)
-        lost = undecided(tree)
+        found, lost = diagnose(run.tree), undecided(run.tree)
         names = [words for _, words in DIAGNOSES.values()]
         head = "" if found else "Nothing of what was looked for is the case. "
         note = f"{head}Looked for: {', '.join(names)}."
@@ -107,17 +106,18 @@ class Watched(Study):
             note += f" Could not be told, since it was not recorded: {said}."
         return found, note
 
-    def figures(self, tree: xr.DataTree) -> list[Figure]:
+    def figures(self, run: Readings) -> list[Figure]:
         """Draw whatever was recorded."""
-        return figures_of(tree, self.spec, diagnose(tree))
+        return figures_of(run.tree, self.spec, diagnose(run.tree))
 
-    def maps(self, tree: xr.DataTree) -> list[AttentionMaps]:
+    def maps(self, run: Readings) -> list[AttentionMaps]:
         """Return the attention maps of every layer, if they were recorded."""
-        return maps_of(tree, self.spec)
+        return maps_of(run.tree, self.spec)
 
-    def tables(self, tree: xr.DataTree) -> list[Table]:
+    def tables(self, run: Readings) -> list[Table]:
         """Tabulate when attention began, and where every recorded number began and ended."""
-        return [table for table in (_onset(tree, self.spec), _ends(tree)) if table is not None]
+        made = (_onset(run.tree, self.spec), _ends(run.tree))
+        return [table for table in made if table is not None]
 
 
 def _onset(tree: xr.DataTree, spec: dict[str, Any]) -> Table | None:

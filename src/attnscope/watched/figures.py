@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,31 +103,29 @@ def _losses(arrays: Mapping[str, xr.DataArray], diagnoses: Sequence[Diagnosis]) 
     )
 
 
-def _heads(arrays: Mapping[str, xr.DataArray], spec: Mapping[str, Any]) -> list[Figure]:
+def _heads(arrays: Mapping[str, xr.DataArray], spec: Mapping[str, Any]) -> list[Figure | None]:
     if not arrays:
         return []
     count = max(array.shape[1] for array in arrays.values())
     chosen = thinned(count, LAYERS)
     more = f" Of {count} layers {len(chosen)} have such a figure." if len(chosen) < count else ""
-    made = []
-    for layer in chosen:
-        panels = [
-            _panel(name, array, array[:, layer], [f"head {h}" for h in range(array.shape[2])])
-            for name, array in arrays.items()
-            if layer < array.shape[1]
-        ]
-        kept = tuple(panel for panel in panels if panel is not None)
-        if kept:
-            made.append(
-                Figure(
-                    f"heads-layer-{layer}",
-                    f"Heads of {layer_name(spec, int(layer))}",
-                    "Attention of each head on the probe batch, or on the batch of the step if "
-                    f"there is none. {_meanings(arrays)}{more}{_thinning(arrays)}",
-                    kept,
-                )
-            )
-    return made
+    caption = (
+        "Attention of each head on the probe batch, or on the batch of the step if there is none. "
+        f"{_meanings(arrays)}{more}{_thinning(arrays)}"
+    )
+    return [
+        _figure(
+            f"heads-layer-{layer}",
+            f"Heads of {layer_name(spec, int(layer))}",
+            caption,
+            (
+                _panel(name, array, array[:, layer], [f"head {h}" for h in range(array.shape[2])])
+                for name, array in arrays.items()
+                if layer < array.shape[1]
+            ),
+        )
+        for layer in chosen
+    ]
 
 
 def _means(arrays: Mapping[str, xr.DataArray]) -> dict[str, xr.DataArray]:
@@ -140,29 +138,23 @@ def _means(arrays: Mapping[str, xr.DataArray]) -> dict[str, xr.DataArray]:
 
 
 def _layers(arrays: Mapping[str, xr.DataArray], spec: Mapping[str, Any]) -> Figure | None:
-    panels = [
+    panels = (
         _panel(name, array, array, [layer_name(spec, n) for n in range(array.shape[1])])
         for name, array in arrays.items()
-    ]
-    kept = tuple(panel for panel in panels if panel is not None)
-    if not kept:
-        return None
+    )
     caption = f"One line a layer. {_meanings(arrays)}{_thinning(arrays)}"
-    return Figure("layers", "Layers", caption, kept)
+    return _figure("layers", "Layers", caption, panels)
 
 
 def _matrices(name: str, array: xr.DataArray, spec: Mapping[str, Any]) -> Figure | None:
     names = spec.get("matrices") or [str(n) for n in range(array.shape[2])]
     labels = [layer_name(spec, n, "weight_layers") for n in range(array.shape[1])]
-    panels = [
+    panels = (
         _panel(name, array, array[:, :, number], labels, f"W^{matrix}")
         for number, matrix in enumerate(names[: array.shape[2]])
-    ]
-    kept = tuple(panel for panel in panels if panel is not None)
-    if not kept:
-        return None
+    )
     caption = f"One line a layer. {_meanings({name: array})}{_thinning({name: array})}"
-    return Figure(_file(name), _said(name).capitalize(), caption, kept, columns=2)
+    return _figure(_file(name), _said(name).capitalize(), caption, panels, columns=2)
 
 
 def _others(arrays: Mapping[str, xr.DataArray], spec: Mapping[str, Any]) -> Figure | None:
@@ -176,11 +168,16 @@ def _others(arrays: Mapping[str, xr.DataArray], spec: Mapping[str, Any]) -> Figu
         labels = [str(n) for n in range(array.shape[1])]
         labels[: len(given)] = [str(word) for word in given][: len(labels)]
         panels.append(_panel(name, array, array, labels))
-    kept = tuple(panel for panel in panels if panel is not None)
-    if not kept:
-        return None
     caption = f"{_meanings(arrays)}{_thinning(arrays)}".strip() or "What else was recorded."
-    return Figure("others", "What else was recorded", caption, kept)
+    return _figure("others", "What else was recorded", caption, panels)
+
+
+def _figure(
+    name: str, title: str, caption: str, panels: Iterable[Panel | None], **more: Any
+) -> Figure | None:
+    """Return a figure of the panels that show something; ``None`` if there is none."""
+    kept = tuple(panel for panel in panels if panel is not None)
+    return Figure(name, title, caption, kept, **more) if kept else None
 
 
 def _panel(
@@ -193,7 +190,7 @@ def _panel(
     found = course_of(part)
     if found is None:
         return None
-    shown = [n for n in range(min(found.values.shape[1], LINES))]
+    shown = range(min(found.values.shape[1], LINES))
     marks: list[Mark] = [
         _line(found.steps, found.values[:, n], labels[n], n, len(shown) > THICK)
         for n in shown

@@ -12,7 +12,6 @@ Training is the same, to the last bit, as without it.
 
 from __future__ import annotations
 
-import textwrap
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from torch import Tensor, nn
 
 from attnscope.watching.matrices import MATRICES, find_projections
 from attnscope.watching.moment import AttentionPoint, Evaluation, Moment, Reading
-from attnscope.watching.points import WIDTH, describe, find
+from attnscope.watching.points import describe, find
 from attnscope.watching.probe import Batch, Probe
 from attnscope.watching.readings import catalogue
 from attnscope.watching.readings.attention import mass_on
@@ -172,16 +171,10 @@ def _introduce(watched: WatchedModel, plan: ReadingPlan, seconds: float, optimiz
     if "before" in needs:
         costs.append("a copy of the weights")
     cost = f"{', '.join(costs) or 'next to nothing'} per reading"
-    text = describe(watched.points, [wanted], cost)
     notes = [unrecognised(watched)]
     if "gradients" in needs and not optimizer:
         notes.append(
             "gradients are those that parameters have when scope.step is called; give "
             "optimizer=... if they are cleared before"
         )
-    for note in notes:
-        if note:
-            text += "\n" + textwrap.fill(
-                note, WIDTH, initial_indent=f"  {'note':<11}", subsequent_indent=" " * 13
-            )
-    return text
+    return describe(watched.points, [wanted], cost, notes)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -111,7 +112,7 @@ class MethodPatch:
     original: Callable[..., Any] | None = None
     replacement: Callable[..., Any] | None = None
 
-    def attach(self, module: nn.Module, watcher: Any) -> _Attached:
+    def attach(self, module: nn.Module, watcher: Any) -> Detach:
         """Have a module watched until the handle is removed."""
         if not self.watchers:
             owner = self.find_class()
@@ -119,7 +120,8 @@ class MethodPatch:
             self.replacement = self.replace(self.original)
             setattr(owner, self.method, self.replacement)
         self.watchers.setdefault(id(module), []).append(watcher)
-        return _Attached(self, module, watcher)
+        # The handle holds the module, so that no other gets its identity.
+        return Detach([partial(self.detach, module, watcher)])
 
     def of(self, module: nn.Module) -> list[Any]:
         """Return who watches a module; nobody does while it is being compiled."""
@@ -140,26 +142,12 @@ class MethodPatch:
 
 
 @dataclass(eq=False)
-class _Attached:
-    """A handle; it holds the module, so that no other gets its identity."""
+class Detach:
+    """A handle that undoes what was attached, once."""
 
-    patch: MethodPatch
-    module: nn.Module | None
-    watcher: Any
+    steps: list[Callable[[], object]]
 
     def remove(self) -> None:
-        if self.module is not None:
-            self.patch.detach(self.module, self.watcher)
-            self.module = None
-
-
-@dataclass(eq=False)
-class Handles:
-    """Several handles as one."""
-
-    parts: tuple[Any, ...]
-
-    def remove(self) -> None:
-        """Remove all of them."""
-        for part in self.parts:
-            part.remove()
+        """Leave everything as it was."""
+        while self.steps:
+            self.steps.pop()()

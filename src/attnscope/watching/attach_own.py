@@ -13,13 +13,14 @@ import difflib
 import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
-from attnscope.watching.attach_method import Handles, Keep, Keeper, count_heads, four_axes
+from attnscope.watching.attach_method import Detach, Keep, Keeper, count_heads, four_axes
 from attnscope.watching.moment import Handle
 
 Function = Callable[[nn.Module], Tensor | Sequence[Tensor]]
@@ -125,7 +126,12 @@ class Source:
         if not self.keepers:
             self.hook = self.model.register_forward_hook(self._hear)
         self.keepers.append((index, keeper))
-        return Handles((_Leave(self, keeper),))
+        return Detach([partial(self._detach, keeper)])
+
+    def _detach(self, keeper: Keeper) -> None:
+        self.keepers = [pair for pair in self.keepers if pair[1] is not keeper]
+        if not self.keepers:
+            self.hook.remove()
 
     def layers(self) -> list[Tensor]:
         """Call the function; return weights of every layer."""
@@ -145,19 +151,6 @@ class Source:
 
         for index, keeper in self.keepers:
             keeper.give(lambda index=index: pick(index))  # type: ignore[misc]
-
-
-@dataclass(eq=False)
-class _Leave:
-    source: Source
-    keeper: Keeper
-
-    def remove(self) -> None:
-        source = self.source
-        source.keepers = [pair for pair in source.keepers if pair[1] is not self.keeper]
-        if not source.keepers and source.hook is not None:
-            source.hook.remove()
-            source.hook = None
 
 
 @dataclass

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnscope.watching.attach_method import Handles, Keep, Keeper, MethodPatch
+from attnscope.watching.attach_method import Detach, Keep, Keeper, MethodPatch
 from attnscope.watching.moment import Handle
 
 
@@ -60,12 +60,12 @@ class MultiheadPoint:
     def attach(self, keep: Keep) -> Handle:
         """Have weights kept whenever the module runs; see :class:`AttentionPoint`."""
         watch = _Watcher(Keeper(self.name, keep), self.module)
-        parts: list[Any] = [_ATTENTION.attach(self.module, watch)]
+        parts = [_ATTENTION.attach(self.module, watch)]
         if self.layer is not None:
             parts.append(_LAYER.attach(self.layer, watch))
         if self.encoder is not None:
             parts.append(_ENCODER.attach(self.encoder, watch))
-        return Handles(tuple(parts))
+        return Detach([part.remove for part in parts])
 
 
 def find_multihead(model: nn.Module) -> Iterator[MultiheadPoint]:

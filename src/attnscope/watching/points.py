@@ -134,13 +134,19 @@ def _known(point: Point, heads: int) -> list[Point]:
     return [replace(point, known=heads)] if isinstance(point, OwnPoint) else [point]
 
 
-def describe(points: Sequence[AttentionPoint], readings: Sequence[str], cost: str) -> str:
+def describe(
+    points: Sequence[AttentionPoint],
+    readings: Sequence[str],
+    cost: str,
+    notes: Sequence[str] = (),
+) -> str:
     """Return what was found, what will be recorded and what it costs, in a few aligned lines.
 
     Args:
         points: where the model attends.
         readings: what is recorded and when, such as ``"entropy every 100 steps"``.
         cost: what a reading costs, such as ``"48.0 kB per reading"``.
+        notes: what else there is to say.
 
     Without points it is a sentence that says what to do, before the other lines.
     """
@@ -148,10 +154,10 @@ def describe(points: Sequence[AttentionPoint], readings: Sequence[str], cost: st
     if points:
         lines.append(("attention", _count(points)))
         lines += [("", words) for words in _folded(points)]
-        notes = dict.fromkeys(getattr(point, "note", "") for point in points)
-        lines += [("note", note) for note in notes if note]
+        own = dict.fromkeys(getattr(point, "note", "") for point in points)
+        lines += [("note", note) for note in own if note]
     lines.append(("records", ", ".join(readings) or "nothing"))
-    lines.append(("costs", cost))
+    lines += [("costs", cost), *(("note", note) for note in notes if note)]
     text = "attnscope watches this model" if points else textwrap.fill(NOTHING, WIDTH)
     for title, words in lines:
         begin = f"  {title:<11}"

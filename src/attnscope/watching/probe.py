@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from typing import Any
 
 import torch
@@ -65,7 +66,8 @@ class Probe:
         Raises:
             AttnscopeError: it does not take the batch.
         """
-        device = next((p.device for p in self._tensors()), None)
+        tensors = chain(self.model.parameters(), self.model.buffers())
+        device = next((tensor.device for tensor in tensors), None)
         batch = _moved(self.batch, device)
         try:
             if isinstance(batch, Tensor):
@@ -142,10 +144,6 @@ class Probe:
         """Give a function that runs the batch, while what the model keeps of it can be seen."""
         with torch.no_grad(), undisturbed(self.model):
             yield self.run
-
-    def _tensors(self) -> Iterator[Tensor]:
-        yield from self.model.parameters()
-        yield from self.model.buffers()
 
     def _visible(self, index: int, weights: Tensor) -> Tensor:
         """Return which keys queries have ever attended to: the batch and its masks are fixed."""

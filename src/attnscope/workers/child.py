@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import resource
 import signal
 import sys
 import threading
 import traceback
 from multiprocessing.connection import Connection
+from pathlib import Path
 from queue import SimpleQueue
 from types import GeneratorType
-from typing import Any
 
 import cloudpickle
 
@@ -30,36 +31,29 @@ class Job:
 
     def say(self, value: object) -> None:
         """Send a part of the result, or how far it is, while the function goes on."""
-        _send(self._pipe, _message("part", value))
+        self._pipe.send_bytes(cloudpickle.dumps(("part", value)))
 
     def stopped(self) -> bool:
         """Whether the function should return soon, with what there is."""
         return self._stopped
 
-
-class _Inbox:
-    """Jobs that have come in. A thread reads them, so that a stop is heard while a job runs."""
-
-    def __init__(self, pipe: Connection) -> None:
-        self.pipe, self.latest = pipe, Job(pipe)
-        self.jobs: SimpleQueue[tuple[Job, bytes] | None] = SimpleQueue()
-
-    def read(self) -> None:
+    def _answer(self, order: bytes) -> bytes:
+        """Call the function; whatever it raises is said in the answer."""
         try:
-            while True:
-                message = self.pipe.recv_bytes()
-                if message == STOP:
-                    self.latest._stopped = True
-                else:
-                    self.latest = Job(self.pipe)
-                    self.jobs.put((self.latest, message))
-        finally:
-            os._exit(1)  # Whoever started this process is gone.
-
-    def terminate(self, *_: object) -> None:
-        """Stop the job under way and take no other; a signal handler, so nothing may block."""
-        self.latest._stopped = True
-        self.jobs.put(None)
+            function, args = pickle.loads(order)
+            value = function(*args, self)
+            if isinstance(value, GeneratorType):
+                with contextlib.closing(value) as parts:
+                    for part in parts:
+                        self.say(part)
+                        if self._stopped:
+                            break
+                value = None
+            return cloudpickle.dumps(("done", value))
+        except AttnscopeError as error:
+            return cloudpickle.dumps(("sorry", str(error)))
+        except Exception:
+            return cloudpickle.dumps(("bug", traceback.format_exc()))
 
 
 def serve(pipe: Connection) -> None:
@@ -70,58 +64,35 @@ def serve(pipe: Connection) -> None:
     """
     os.set_inheritable(pipe.fileno(), False)  # A program that a job starts must not keep it open.
     sys.stdout = sys.stderr
-    inbox = _Inbox(pipe)
-    signal.signal(signal.SIGTERM, inbox.terminate)
-    threading.Thread(target=inbox.read, daemon=True).start()
-    if (first := inbox.jobs.get()) is None:
-        return
-    warm_up, memory = pickle.loads(first[1])
+    latest = Job(pipe)
+    orders: SimpleQueue[tuple[Job, bytes] | None] = SimpleQueue()
+
+    def read() -> None:
+        nonlocal latest
+        try:
+            while True:
+                message = pipe.recv_bytes()
+                if message == STOP:
+                    latest._stopped = True
+                else:
+                    latest = Job(pipe)
+                    orders.put((latest, message))
+        finally:
+            os._exit(1)  # Whoever started this process is gone.
+
+    def terminate(*_: object) -> None:
+        latest._stopped = True
+        orders.put(None)
+
+    signal.signal(signal.SIGTERM, terminate)
+    warm_up, memory = pipe.recv()
+    threading.Thread(target=read, daemon=True).start()  # A stop must be heard while a job runs.
     if warm_up is not None:
         warm_up()
-    if memory is not None:
-        _limit_memory(memory)
-    _send(pipe, _message("ready", None))
-    while (order := inbox.jobs.get()) is not None:
-        _send(pipe, _answer(*order))
-
-
-def _answer(job: Job, order: bytes) -> bytes:
-    """Do one job; whatever it raises is said in the answer."""
-    try:
-        function, args = pickle.loads(order)
-        value = function(*args, job)
-        if isinstance(value, GeneratorType):
-            with contextlib.closing(value):
-                for part in value:
-                    job.say(part)
-                    if job.stopped():
-                        break
-            value = None
-        return _message("done", value)
-    except AttnscopeError as error:
-        return _message("sorry", str(error))
-    except Exception:
-        return _message("bug", traceback.format_exc())
-
-
-def _message(kind: str, value: Any) -> bytes:
-    return bytes(cloudpickle.dumps((kind, value)))
-
-
-def _send(pipe: Connection, message: bytes) -> None:
-    try:
-        pipe.send_bytes(message)
-    except OSError:
-        os._exit(1)  # Nobody listens any more.
-
-
-def _limit_memory(more: int) -> None:
-    """Let this process have so many bytes more than it has now, where the system can do that."""
-    if not sys.platform.startswith("linux"):
-        return
-    import resource
-
-    with open("/proc/self/statm") as file:
-        pages = int(file.read().split()[0])
-    limit = pages * resource.getpagesize() + more
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    if memory is not None and sys.platform == "linux":  # No other system counts what is in use.
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + memory, used + memory))
+    pipe.send_bytes(cloudpickle.dumps(("ready", None)))
+    while (order := orders.get()) is not None:
+        job, message = order
+        pipe.send_bytes(job._answer(message))

@@ -15,6 +15,9 @@ from typing import Any
 
 import cloudpickle
 
+ENDS = (".", f"{os.sep}__init__.")
+"""What follows the name of a module, and of a package, in the name of its file."""
+
 
 def search_path() -> list[str]:
     """Return this process's ``sys.path`` without the current directory.
@@ -31,7 +34,8 @@ def search_path() -> list[str]:
         for place in sys.path
         if os.path.realpath(place) != here or (place == first and here == own)
     ]
-    return [*found, str(Path(__file__).parents[2])]  # Last, where it takes nobody's place.
+    ours = os.path.abspath(Path(__file__).parents[2])
+    return [*found, ours]  # Last, where it takes nobody's place.
 
 
 def dumps(value: object, path: list[str]) -> bytes:
@@ -45,29 +49,21 @@ class _Pickler(cloudpickle.Pickler):
     def __init__(self, file: io.BytesIO, path: list[str]) -> None:
         super().__init__(file)
         self.path = path
-        self.importable = {"__main__": True}  # cloudpickle knows better
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, type | FunctionType | ModuleType):
-            name = str(obj.__name__ if isinstance(obj, ModuleType) else obj.__module__)
-            if name in sys.modules and not self._is_importable(name):
-                cloudpickle.register_pickle_by_value(sys.modules[name])
+            name = obj.__name__ if isinstance(obj, ModuleType) else obj.__module__
+            module = sys.modules.get(name)
+            if isinstance(module, ModuleType) and not self._is_importable(name, module):
+                cloudpickle.register_pickle_by_value(module)
         return super().reducer_override(obj)
 
-    def _is_importable(self, name: str) -> bool:
-        """Whether the other process finds the same module under this name."""
-        if name not in self.importable:
-            self.importable[name] = self._is_found(name, sys.modules.get(name))
-        return self.importable[name]
-
-    def _is_found(self, name: str, module: ModuleType | None) -> bool:
-        package = name.rpartition(".")[0]
-        if package and not self._is_importable(package):
-            return False
+    def _is_importable(self, name: str, module: ModuleType) -> bool:
+        """Whether a module lies where its name says, so that the other process finds it."""
         file = getattr(module, "__file__", None)
-        if name.partition(".")[0] in sys.stdlib_module_names or (package and file is None):
-            return True  # A module without a file is made by its package.
-        path = getattr(sys.modules.get(package), "__path__", []) if package else self.path
-        specs = (finder.find_spec(name, path) for finder in sys.meta_path)
-        found = next((spec for spec in specs if spec is not None), None)
-        return found is not None and found.origin == file
+        made = "." in name and module.__spec__ is None  # by its package, which makes it again
+        if file is None or made or module.__name__ != name or name == "__main__":
+            return True
+        starts = [os.path.join(place, name.replace(".", os.sep)) for place in self.path]
+        found = tuple(start + end for start in starts for end in ENDS)
+        return os.path.abspath(file).startswith(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -33,26 +34,21 @@ class Pool:
         self._messages: SimpleQueue[tuple[int, str, Any] | None] = SimpleQueue()
         self._failures: list[Exception] = []
         self._stopping = False
-        self._serving = [
-            (worker, threading.Thread(target=self._serve, args=(worker,), daemon=True))
-            for worker in [Worker() for _ in range(workers)]
+        self._workers = [Worker() for _ in range(workers)]
+        self._threads = [
+            threading.Thread(target=self._serve, args=(worker,), daemon=True)
+            for worker in self._workers
         ]
-        for _, thread in self._serving:
+        for thread in self._threads:
             thread.start()
 
     def _serve(self, worker: Worker) -> None:
         """Hand out jobs to one worker and pass on what it says."""
         try:
-            worker.receive()
-            while not self._stopping:
-                number, args = self._pending.get_nowait()
-                worker.send(self._function, *args)
-                kind = "part"
-                while kind == "part":
-                    kind, value = worker.receive()
-                    self._messages.put((number, kind, value))
-                    if kind == "bug":
-                        self._failures.append(_failure(value.splitlines()[-1], value))
+            with closing(worker):
+                worker.receive()
+                while not self._stopping:
+                    self._do(worker, *self._pending.get_nowait())
         except Empty:
             pass
         except WorkerDied as death:
@@ -60,27 +56,30 @@ class Pool:
                 self._failures.append(_failure(death.reason, death.printed))
         except Exception as error:  # It is raised where somebody listens.
             self._failures.append(error)
-        finally:
-            worker.close()
-            self._messages.put(None)
+        self._messages.put(None)
+
+    def _do(self, worker: Worker, number: int, args: tuple[Any, ...]) -> None:
+        worker.send(self._function, *args)
+        kind = "part"
+        while kind == "part":
+            kind, value = worker.receive()
+            self._messages.put((number, kind, value))
+        if kind == "bug":
+            self._failures.append(_failure(value.splitlines()[-1], value))
 
     def listen(self, hear: Callable[[int, str, Any], None]) -> None:
         """Pass on messages until no worker is left.
 
         Args:
-            hear: is called with the place of a job in ``jobs``, and with a message of
-                :meth:`Worker.receive`, its kind and its value.
+            hear: is called with the place of a job in ``jobs``, and with the kind and the value of
+                a message of :meth:`Worker.receive`.
 
         Raises:
-            AttnscopeError: a worker died, or a job raised what is not an AttnscopeError. The other
-                jobs are done before.
+            AttnscopeError: a worker died, or a job raised what is not an AttnscopeError; the other
+                jobs are done first.
         """
-        left = 0
-        while left < len(self._serving):
-            message = self._messages.get()
-            if message is None:
-                left += 1
-            else:
+        for _ in self._threads:
+            while (message := self._messages.get()) is not None:
                 hear(*message)
         if self._failures:
             raise self._failures[0]
@@ -88,10 +87,9 @@ class Pool:
     def stop(self) -> None:
         """Ask the jobs under way to stop, and wait until they have."""
         self._stopping = True
-        for worker, thread in self._serving:
-            if thread.is_alive():
-                worker.process.terminate()
-        for worker, thread in self._serving:
+        for worker in self._workers:
+            worker.process.terminate()
+        for worker, thread in zip(self._workers, self._threads, strict=True):
             thread.join(PATIENCE)
             if thread.is_alive():
                 worker.process.kill()

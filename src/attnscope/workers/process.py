@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import pickle
@@ -16,6 +17,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.workers.child import STOP
 from attnscope.workers.pickling import dumps, search_path
 
+# Not multiprocessing's own start, which imports the parent's script a second time.
 PROGRAM = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
@@ -26,7 +28,6 @@ sys.path[:] = [*given, *(place for place in sys.path if place not in given)]
 from attnscope.workers.child import serve
 serve(pipe)
 """
-"""Not multiprocessing's own start, which imports the parent's script a second time."""
 LAST = 20_000
 """Bytes of what a process printed that are shown when it dies."""
 GRACE = 5.0
@@ -37,9 +38,9 @@ class WorkerDied(AttnscopeError):
     """A worker process ended before it had answered."""
 
     def __init__(self, code: int, printed: str) -> None:
-        self.printed = printed
         lines = printed.splitlines()
         self.reason = lines[-1] if lines and code > 0 else f"exit code {code}"
+        self.printed = printed
         super().__init__(f"a worker process died ({self.reason}).\n{printed}".rstrip())
 
 
@@ -96,8 +97,8 @@ class Worker:
         with contextlib.suppress(OSError):  # The process is gone, and receive() will say so.
             self._pipe.send_bytes(message)
 
-    def receive(self, timeout: float | None = None) -> tuple[str, Any]:
-        """Return the next message.
+    def receive(self) -> tuple[str, Any]:
+        """Wait for the next message.
 
         It is ``("ready", None)`` once; for each job any number of ``("part", value)`` and then
         ``("done", value)``, ``("sorry", sentence)`` for an AttnscopeError, or
@@ -105,28 +106,32 @@ class Worker:
 
         Raises:
             WorkerDied: the process has ended.
-            TimeoutError: nothing came for so many seconds.
         """
         try:
-            if not self._pipe.poll(timeout):
-                raise TimeoutError
             kind, value = pickle.loads(self._pipe.recv_bytes())
         except (EOFError, ConnectionError):
-            raise self._death() from None
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(GRACE)
+            self.process.kill()
+            self._printed.seek(max(0, os.fstat(self._printed.fileno()).st_size - LAST))
+            printed = self._printed.read().decode(errors="replace").strip()
+            raise WorkerDied(self.process.wait(), printed) from None
         return kind, value
 
-    def _death(self) -> WorkerDied:
-        try:
-            code = self.process.wait(GRACE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            code = self.process.wait()
-        self._printed.seek(max(0, os.fstat(self._printed.fileno()).st_size - LAST))
-        return WorkerDied(code, self._printed.read().decode(errors="replace").strip())
+    async def message(self, timeout: float | None = None) -> tuple[str, Any]:
+        """Wait for the next message as :meth:`receive` does, and let the event loop go on.
 
-    def fileno(self) -> int:
-        """Return what an event loop can wait for: it is readable when a message has come."""
-        return self._pipe.fileno()
+        Raises:
+            TimeoutError: nothing came for so many seconds.
+        """
+        loop, file, came = asyncio.get_running_loop(), self._pipe.fileno(), asyncio.Event()
+        loop.add_reader(file, came.set)
+        try:
+            async with asyncio.timeout(timeout):
+                await came.wait()
+        finally:
+            loop.remove_reader(file)
+        return self.receive()
 
     def close(self) -> None:
         """End the process, whatever it does."""

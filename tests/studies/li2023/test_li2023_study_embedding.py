@@ -9,18 +9,23 @@ import pytest
 import xarray as xr
 
 import attnscope
-from attnscope.engines import Descent, Flow
+from attnscope.engines import Adam, Flow, Sgd, Steps
 from attnscope.errors import AttnscopeError
 from attnscope.report.figure import Heat, Line
-from attnscope.studies.li2023._embedding_cases import FLOW, PRINTED, TRAININGS
-from attnscope.studies.li2023.embedding import Embedding
-from attnscope.trajectory import select
+from attnscope.studies.li2023.embedding import FLOW, PRINTED, TRAININGS, Embedding
 from attnscope.theory import li2023
 
 pytestmark = pytest.mark.xdist_group("li2023 embedding")  # one fixture for all
 
 STUDY = Embedding(
-    seeds=1, topics=6, words=6, tau=2, epochs=300, points=11, shortest=40, longest=60, batch=10
+    seeds=1,
+    topics=6,
+    words=6,
+    tau=2,
+    training=Steps(steps=300, batch=10),
+    points=11,
+    shortest=40,
+    longest=60,
 )
 HOLDS = (
     "theorem1",
@@ -64,9 +69,10 @@ def test_what_is_misprinted_fails_with_its_exact_error(tree: xr.DataTree) -> Non
 
 
 def test_the_printed_example_is_a_start(tree: xr.DataTree) -> None:
-    start = select(tree, "E", PRINTED).isel(snapshot=0, run=0).to_numpy()
+    run = STUDY.read(tree)
+    start = run.of(PRINTED).E.isel(snapshot=0, seed=0).to_numpy()
     assert start == pytest.approx(li2023.printed_example(STUDY.population()), abs=2e-3)
-    gram = select(tree, "E", FLOW).isel(snapshot=-1, run=0).to_numpy()
+    gram = run.of(FLOW).E.isel(snapshot=-1, seed=0).to_numpy()
     assert np.linalg.eigvalsh(gram).min() > -1e-9
 
 
@@ -79,7 +85,7 @@ def test_theory_is_on_the_axes_of_the_runs(tree: xr.DataTree) -> None:
 
 
 def test_figures_and_tables_show_the_runs(tree: xr.DataTree) -> None:
-    maps, over_time = STUDY.figures(tree)
+    maps, over_time = STUDY.figures(STUDY.read(tree))
     assert [panel.title for panel in maps.panels] == ["start", FLOW, *TRAININGS]
     for panel in maps.panels:
         (mark,) = panel.marks
@@ -88,8 +94,8 @@ def test_figures_and_tables_show_the_runs(tree: xr.DataTree) -> None:
     for panel in over_time.panels:
         for drawn in panel.marks:
             assert not isinstance(drawn, Line) or np.isfinite(drawn.y).any()
-    end, examples = STUDY.tables(tree)
-    assert [row[0] for row in end.rows] == list(STUDY.cases())
+    end, examples = STUDY.tables(STUDY.read(tree))
+    assert [row[0] for row in end.rows] == list(STUDY.cases)
     # Only the row of [MASK] of the printed example is wrong.
     assert examples.rows[0][1] > 0.1  # type: ignore[operator]
     assert examples.rows[0][2] == pytest.approx(0, abs=1e-12)
@@ -97,12 +103,14 @@ def test_figures_and_tables_show_the_runs(tree: xr.DataTree) -> None:
 
 
 def test_experiments_count_steps() -> None:
-    for case, training in TRAININGS.items():
-        engine = STUDY.make_engine(case, 1)
-        assert isinstance(engine, Descent)
-        assert (engine.optimizer, engine.lr, engine.grid) == (training.optimizer, 0.01, 1.0)
-        assert STUDY.build(case, 0).model.get_parameter("b_pred").requires_grad
-    assert isinstance(STUDY.make_engine(FLOW), Flow)
+    for case in TRAININGS:
+        engine, problem = STUDY.engine(case, 1), STUDY.build(case, 1)
+        assert isinstance(engine, Adam if case.startswith("Adam") else Sgd)
+        assert (engine.rate, engine.batch, engine.grid) == (0.01, 10, 1.0)
+        assert (problem.rows, problem.seed) == (3000, 1)
+        assert problem.loss.kind == case.split(", ")[1]  # type: ignore[attr-defined]
+        assert problem.model.get_parameter("b_pred").requires_grad
+    assert STUDY.engine(FLOW, 0) == Flow(lr=1.0, epochs=300)
     assert "b_pred" not in dict(STUDY.build(FLOW, 0).model.named_parameters())
 
 
@@ -111,11 +119,19 @@ def test_experiments_count_steps() -> None:
     [
         ({"words": 1}, "words = 1: expected 2 or more"),
         ({"start": 0.0}, "start = 0.0: expected a finite number above 0"),
-        ({"step_size": -1.0}, "step_size = -1.0: expected a finite number above 0"),
+        ({"rate": -1.0}, "rate = -1.0: expected a finite number above 0"),
         ({"alpha": 0.0}, "alpha = 0.0"),
         ({"tau": 11}, "tau = 11"),
+        ({"shortest": 200}, "length"),
     ],
 )
 def test_what_makes_no_sense_is_refused(fields: dict[str, Any], sentence: str) -> None:
     with pytest.raises(AttnscopeError, match=sentence):
         Embedding(**fields)
+
+
+def test_a_spec_of_an_older_run_is_understood() -> None:
+    old = {"engine": "flow", "lr": 1.0, "epochs": 70, "correct": False, "step_size": 0.02}
+    study = Embedding.from_json({**old, "batch": 5, "seeds": 2})
+    assert study == Embedding(seeds=2, rate=0.02, training=Steps(steps=70, batch=5))
+    assert Embedding.from_json(study.to_json()) == study

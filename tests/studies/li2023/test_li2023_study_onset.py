@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,20 +15,21 @@ from attnscope.errors import AttnscopeError
 from attnscope.models import TopicObjective
 from attnscope.report.figure import Line
 from attnscope.studies.li2023._onset_model import UniformGradient, leading_part, near_zero
-from attnscope.studies.li2023._onset_readings import case_name, measured, predicted
-from attnscope.studies.li2023.onset import Onset
+from attnscope.studies.li2023.onset import OnsetStudy
+from attnscope.studies.li2023.onset.readings import case_name, onset
 from attnscope.tasks import TopicDocuments
+from attnscope.trajectory import Readings
 
 pytestmark = pytest.mark.xdist_group("li2023 onset")  # one fixture for all
 
-SMALL = Onset(
+SMALL = OnsetStudy().but(
     seeds=1,
     topics=4,
     words=3,
     tau=2,
     documents=60,
     length=60,
-    epochs=1500,
+    until=1500.0,
     points=31,
     noises=(1e-2, 1e-4),
     loud=0.5,
@@ -41,21 +42,25 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> xr.DataTree:
     return attnscope.run(SMALL, tmp_path_factory.mktemp("onset") / "run", workers=1)
 
 
-def test_one_uniform_run_predicts_every_other(done: xr.DataTree) -> None:
+@pytest.fixture(scope="module")
+def read(done: xr.DataTree) -> Readings:
+    return SMALL.read(done)
+
+
+def test_one_uniform_run_predicts_every_other(done: xr.DataTree, read: Readings) -> None:
     assert done.attrs["status"] == f"finished: all {len(SMALL.runs())} runs are complete"
-    for rate in (None, 25.0):
-        for noise in SMALL.noises:
-            case = case_name(rate, noise)
-            found = measured(done, case)
-            assert np.isfinite(found).all()
-            assert predicted(done, case, "ahead") == pytest.approx(found, rel=0.03)
+    cases = [case_name(rate, noise) for rate in (None, 25.0) for noise in SMALL.noises]
+    found = onset(read.score_norm.sel(case=cases))
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(read.theory.onset_ahead.sel(case=cases), found, rtol=0.03)
 
 
-def test_smaller_noise_starts_later_and_a_loud_start_has_no_onset(done: xr.DataTree) -> None:
-    late, early = (measured(done, case_name(None, noise)) for noise in (1e-4, 1e-2))
+def test_smaller_noise_starts_later_and_a_loud_start_has_no_onset(read: Readings) -> None:
+    found = onset(read.score_norm)
+    late, early, loud = (found.sel(case=case_name(None, n)) for n in (1e-4, 1e-2, SMALL.loud))
     assert (late > early).all()
-    assert np.isnan(measured(done, case_name(None, SMALL.loud))).all()
-    assert np.isnan(predicted(done, case_name(None, SMALL.loud), "closed")).all()
+    assert np.isnan(loud).all()
+    assert np.isnan(read.of(case_name(None, SMALL.loud)).theory.onset_closed).all()
 
 
 def test_gradients_are_kept_of_the_uniform_run_alone(done: xr.DataTree) -> None:
@@ -76,20 +81,20 @@ def test_claims_are_decided_and_every_control_fails(done: xr.DataTree) -> None:
     assert passing == {}
 
 
-def test_figures_and_tables_are_drawn(done: xr.DataTree) -> None:
-    assert [figure.name for figure in SMALL.figures(done)] == [
+def test_figures_and_tables_are_drawn(read: Readings) -> None:
+    assert [figure.name for figure in SMALL.figures(read)] == [
         "norms-over-time",
         "predicted-measured",
         "driver",
     ]
-    curves = SMALL.figures(done)[0].panels[0].marks
+    curves = SMALL.figures(read)[0].panels[0].marks
     theory = [mark for mark in curves if isinstance(mark, Line) and mark.theory]
     assert len(theory) == len(SMALL.noises)
-    onset, seeds = SMALL.tables(done)
-    assert len(onset.rows) == len(SMALL.settings())
+    means, seeds = SMALL.tables(read)
+    assert len(means.rows) == len(SMALL.settings())
     assert len(seeds.rows) == len(SMALL.noises) * SMALL.seeds
-    mean = measured(done, case_name(25.0, 1e-2)).mean()
-    (row,) = [row for row in onset.rows if row[:2] == ("25", 1e-2)]
+    mean = float(onset(read.of(case_name(25.0, 1e-2)).score_norm).mean())
+    (row,) = [row for row in means.rows if row[:2] == ("25", 1e-2)]
     assert row[2] == pytest.approx(mean)
 
 
@@ -131,10 +136,22 @@ def test_models_of_a_seed_differ_by_the_noise_alone() -> None:
 
 
 def test_cases_have_their_own_engines() -> None:
-    assert isinstance(SMALL.make_engine("uniform"), Flow)
-    engine = SMALL.make_engine(case_name(25.0, 1e-4))
-    assert isinstance(engine, Descent)
-    assert engine.lr == 25
+    flow = SMALL.engine("uniform", 0)
+    assert isinstance(flow, Flow)
+    assert flow.atol == 1e-8
+    fine = SMALL.but(noises=(1e-6,)).engine("uniform", 0)
+    assert isinstance(fine, Flow)
+    assert fine.atol == pytest.approx(1e-9)
+    descent = SMALL.engine(case_name(25.0, 1e-4), 0)
+    assert isinstance(descent, Descent)
+    assert descent.lr == 25
+
+
+def test_a_spec_in_epochs_of_an_older_version_is_understood() -> None:
+    old = {"engine": "flow", "lr": 2.0, "epochs": 750, "correct": False, "rtol": 1e-6}
+    study = OnsetStudy.from_json({"rates": [25.0], "points": 31, **old})
+    assert study.training == Flow(until=1500.0, rtol=1e-6, atol=1e-9)
+    assert OnsetStudy.from_json(study.to_json()) == study
 
 
 @pytest.mark.parametrize(
@@ -142,12 +159,13 @@ def test_cases_have_their_own_engines() -> None:
     [
         ({"rates": (30.0,)}, "expected rates that divide 50; 30 does not"),
         ({"noises": ()}, "expected one or more numbers above 0"),
-        ({"noises": (1e-2, 0.0)}, "expected one or more numbers above 0"),
+        ({"noises": (1e-2, 0.0)}, "expected each to be a finite number above 0"),
         ({"loud": 1e-2}, "expected a noise that is not in noises"),
-        ({"engine": "descent"}, "expected 'flow' and False"),
+        ({"engine": "descent"}, "expected 'flow'"),
+        ({"lr": 1.0}, "expected a flow without a learning rate"),
         ({"rtol": 0.0}, "rtol = 0.0: expected a number above 0"),
     ],
 )
-def test_bad_input_gets_a_sentence(change: dict[str, object], words: str) -> None:
+def test_bad_input_gets_a_sentence(change: dict[str, Any], words: str) -> None:
     with pytest.raises(AttnscopeError, match=words):
-        dataclasses.replace(SMALL, **change)  # type: ignore[arg-type]
+        SMALL.but(**change)

@@ -8,22 +8,21 @@ import torch
 import xarray as xr
 
 import attnscope
-from attnscope.claims import Finding, examine
+from attnscope.claims import Finding
 from attnscope.errors import AttnscopeError
-from attnscope.models.topic_objective import PopulationObjective
-from attnscope.models.topic_transformer import TopicTransformer
+from attnscope.models import TopicTransformer
 from attnscope.report.figure import Heat
-from attnscope.studies.li2023._optimum_landscapes import HIGH, LOW, valley
-from attnscope.studies.li2023._optimum_records import ratios
-from attnscope.studies.li2023._optimum_theory import best_gamma_at, best_ratios, masked_loss
 from attnscope.studies.li2023.optimum import Optimum
+from attnscope.studies.li2023.optimum.landscapes import HIGH, LOW, valley
+from attnscope.studies.li2023.optimum.study import ratios
 from attnscope.tasks.topic_population import TopicPopulation
 from attnscope.theory import li2023
 from attnscope.theory.li2023 import TopicSetting
+from attnscope.trajectory import Readings, final
 
 pytestmark = pytest.mark.xdist_group("li2023 optimum")  # one fixture for all
 
-STUDY = Optimum(seeds=2, topics=5, words=6, taus=(2, 3), lr=250.0, epochs=1600, points=11)
+STUDY = Optimum().but(seeds=2, topics=5, words=6, taus=(2, 3), lr=250.0, epochs=1600, points=11)
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +31,13 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> xr.DataTree:
 
 
 @pytest.fixture(scope="module")
+def read(tree: xr.DataTree) -> Readings:
+    return STUDY.read(tree)
+
+
+@pytest.fixture(scope="module")
 def findings(tree: xr.DataTree) -> dict[str, Finding]:
-    return {claim.key: examine(claim, tree) for claim in STUDY.claims()}
+    return {finding.key: finding for finding in attnscope.findings(tree)}
 
 
 def test_every_claim_is_decided_and_every_control_fails(findings: dict[str, Finding]) -> None:
@@ -43,67 +47,46 @@ def test_every_claim_is_decided_and_every_control_fails(findings: dict[str, Find
     assert set(verdicts.values()) == {"holds"}
 
 
-def test_the_minima_are_the_known_ones(tree: xr.DataTree) -> None:
-    found = tree["theory/landscape_gamma"].to_numpy()[:, 0]
+def test_the_minima_are_the_known_ones(read: Readings) -> None:
+    found = read.theory.landscape_gamma.sel(mask="paper")
     np.testing.assert_allclose(found, [53.2, 66.3, 72.0, 75.3], rtol=2.5e-3)
-    excess = tree["theory/excess"].to_numpy()
+    excess = read.theory.excess
     assert (excess > 0).all()
-    assert (excess.reshape(4, 2, -1).min(axis=-1) < 0.01).all()
+    assert (excess.min(("beta", "alpha")) < 0.01).all()
 
 
-def test_training_ends_where_the_loss_has_no_slope_in_gamma(tree: xr.DataTree) -> None:
-    for run, (case, _) in enumerate(STUDY.runs()):
-        if case in STUDY.topic_cases().values():
-            _, _, gamma, mask = tree["observables/ratios"].to_numpy()[run, -1]
-            best = best_gamma_at(STUDY.setting(STUDY.tau_of(case)), float(mask))
+def test_training_ends_where_the_loss_has_no_slope_in_gamma(read: Readings) -> None:
+    for case in STUDY.topic_cases:
+        ended = final(read.of(case).ratios)
+        for gamma, mask in ended.sel(ratio=["gamma", "mask"]).to_numpy():
+            best = li2023.best_gamma_at(STUDY.setting(case), float(mask))
             assert gamma == pytest.approx(best, rel=0.02)
 
 
-def test_figures_and_tables_are_drawn(tree: xr.DataTree) -> None:
-    figures = STUDY.figures(tree)
+def test_figures_and_tables_are_drawn(read: Readings) -> None:
+    figures = STUDY.figures(read)
     names = [figure.name for figure in figures]
     assert names == ["fig7-landscapes", "fig8-diagonal", "growth", "training", "attention"]
     heats = [m for f in figures for p in f.panels for m in p.marks if isinstance(m, Heat)]
     assert len(heats) == 4 + 4 + 3
-    minima, diagonal, trained = STUDY.tables(tree)
+    minima, diagonal, trained = STUDY.tables(read)
     assert [row[0] for row in minima.rows] == [row[0] for row in diagonal.rows] == [20, 40, 60, 80]
-    assert [row[0] for row in trained.rows] == list(STUDY.cases())
+    assert [row[0] for row in trained.rows] == list(STUDY.cases)
 
 
 @pytest.mark.parametrize("mask_ratio", [0.5, 1.0, 2.0])
-def test_the_loss_with_mask_as_a_key_is_that_of_the_model(mask_ratio: float) -> None:
-    setting, gamma = TopicSetting(5, 3, 2), 4.0
-    population = TopicPopulation(**vars(setting))
-    topic = population.topic_of
-    scores = np.where(topic[:, None] == topic, np.log(gamma), 0.0)
+def test_ratios_are_those_of_the_scores(mask_ratio: float) -> None:
+    topic = TopicPopulation(topics=5, words=3, tau=2).topic_of
+    scores = np.where(topic[:, None] == topic, np.log(4.0), 0.0)
     scores[0] = np.log(mask_ratio)
     model = TopicTransformer(len(topic), attention="frozen").double()
-    root = model.attention_dim**0.5
+    assert model.W_K is not None
+    assert model.W_Q is not None
     with torch.no_grad():
-        model.W_V.copy_(torch.from_numpy(li2023.value_blocks(setting).matrix(setting)))
         model.W_K.copy_(torch.eye(len(topic)))
-        model.W_Q.copy_(torch.from_numpy(scores) * root)
-    measured = ratios(model.score_matrix() / root, topic).mean(1)
-    np.testing.assert_allclose(measured.numpy(), [gamma] * 3 + [mask_ratio], rtol=1e-12)
-    loss = PopulationObjective(population, "squared", masked_queries=False)(model).item()
-    assert masked_loss(setting, gamma, mask_ratio) == pytest.approx(loss, rel=1e-12)
-
-
-def test_at_equal_attention_the_loss_is_the_known_one() -> None:
-    setting = TopicSetting(10, 10, 3)
-    known = float(li2023.attention_loss(setting, 5.0, 5.0, mask="attended"))
-    assert masked_loss(setting, 5.0, 1.0) == pytest.approx(known, rel=1e-14)
-    attended = li2023.best_gamma(setting, "attended")
-    assert best_gamma_at(setting, 1.0) == pytest.approx(attended, rel=1e-6)
-
-
-def test_both_ratios_are_best_together() -> None:
-    setting = TopicSetting(10, 10, 3)
-    gamma, mask = best_ratios(setting)
-    least = masked_loss(setting, gamma, mask)
-    for factor in (0.99, 1.01):
-        assert masked_loss(setting, gamma * factor, mask) > least
-        assert masked_loss(setting, gamma, mask * factor) > least
+        model.W_Q.copy_(torch.from_numpy(scores) * model.attention_dim**0.5)
+    measured = ratios(model, topic)
+    np.testing.assert_allclose(measured.mean(1), [4.0] * 3 + [mask_ratio], rtol=1e-12)
 
 
 def test_a_valley_has_one_gamma_and_stays_on_the_axes() -> None:
@@ -116,7 +99,7 @@ def test_a_valley_has_one_gamma_and_stays_on_the_axes() -> None:
 
 
 def test_shuffled_values_are_the_blocks_of_other_topics() -> None:
-    blocks = STUDY.value_matrix(STUDY.topic_cases()[STUDY.compared], 0)
+    blocks = STUDY.value_matrix(f"τ = {STUDY.compared}", 0)
     shuffled = STUDY.value_matrix(STUDY.shuffled_case, 0)
     assert not np.array_equal(blocks, shuffled)
     np.testing.assert_array_equal(np.sort(blocks.ravel()), np.sort(shuffled.ravel()))

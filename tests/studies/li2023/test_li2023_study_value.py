@@ -12,9 +12,8 @@ import attnscope
 from attnscope.engines import Descent, Flow
 from attnscope.errors import AttnscopeError
 from attnscope.report.figure import Heat, Line
-from attnscope.studies.li2023._value_cases import ENTROPY, NOISE, SGD, ZERO, penalised
 from attnscope.studies.li2023.value import Value
-from attnscope.trajectory import select
+from attnscope.studies.li2023.value.cases import ENTROPY, NOISE, SGD, ZERO, penalised
 
 pytestmark = pytest.mark.xdist_group("li2023 value")  # one fixture for all
 
@@ -24,8 +23,7 @@ STUDY = Value(
     words=3,
     tau=2,
     other_tau=3,
-    lr=3.0,
-    epochs=800,
+    training=Flow(lr=3.0, epochs=800),
     points=31,
     penalties=(1e-1, 1e-2, 1e-3),
     small=1e-4,
@@ -73,9 +71,10 @@ def test_finite_documents_are_not_long(tree: xr.DataTree) -> None:
 
 
 def test_descent_on_fresh_documents_follows_the_solution_up_to_noise(tree: xr.DataTree) -> None:
+    run = STUDY.read(tree).of(SGD)
     found, known = (
-        select(tree, "blocks", SGD, group).isel(step=slice(-10, None), block=slice(4)).mean("step")
-        for group in ("observables", "theory")
+        group.blocks.isel(step=slice(-10, None), block=slice(4)).mean("step")
+        for group in (run, run.theory)
     )
     assert found.to_numpy() == pytest.approx(known.to_numpy(), abs=0.03)
 
@@ -83,15 +82,17 @@ def test_descent_on_fresh_documents_follows_the_solution_up_to_noise(tree: xr.Da
 def test_theory_is_on_the_axes_of_the_runs(tree: xr.DataTree) -> None:
     theory = tree["theory"].to_dataset()
     assert np.array_equal(theory["time"], tree["observables/time"])
+    run = STUDY.read(tree)
+    own = run.of(penalised(1e-2))
     for name in ("blocks", "distance"):
-        known = select(tree, name, penalised(1e-2), "theory").to_numpy()
-        assert known == pytest.approx(select(tree, name, penalised(1e-2)).to_numpy(), abs=1e-4)
-        assert np.isnan(select(tree, name, ENTROPY, "theory")).all()
+        known = own.theory.get(name).to_numpy()
+        assert known == pytest.approx(own.get(name).to_numpy(), abs=1e-4)
+        assert np.isnan(run.of(ENTROPY).theory.get(name)).all()
     assert np.isfinite(tree["observables/blocks"]).all()
 
 
 def test_figures_and_table_show_the_runs(tree: xr.DataTree) -> None:
-    figures = {figure.name: figure for figure in STUDY.figures(tree)}
+    figures = {figure.name: figure for figure in STUDY.figures(STUDY.read(tree))}
     assert list(figures) == ["matrices", "over-time", "limit", "beyond"]
     heats = [mark for panel in figures["matrices"].panels for mark in panel.marks]
     assert all(isinstance(mark, Heat) and mark.values.shape == (13, 13) for mark in heats)
@@ -100,19 +101,30 @@ def test_figures_and_table_show_the_runs(tree: xr.DataTree) -> None:
         for panel in figure.panels:
             for mark in panel.marks:
                 assert not isinstance(mark, Line) or np.isfinite(mark.y).any()
-    (table,) = STUDY.tables(tree)
-    assert [row[0] for row in table.rows] == list(STUDY.cases())
+    (table,) = STUDY.tables(STUDY.read(tree))
+    assert [row[0] for row in table.rows] == list(STUDY.cases)
     rows = {row[0]: row for row in table.rows}
     assert rows[ZERO][-1] == pytest.approx(0, abs=1e-3)
     assert rows[NOISE][-1] > 0.03  # type: ignore[operator]
 
 
 def test_only_fresh_documents_are_descended() -> None:
-    descent = STUDY.make_engine(SGD, 3)
+    descent = STUDY.engine(SGD, 3)
     assert isinstance(descent, Descent)
     assert (descent.lr, descent.batch_size, descent.samples) == (3.0, 20, 16_000)
-    assert isinstance(STUDY.make_engine(ZERO), Flow)
-    assert isinstance(Value(engine="descent").make_engine(ZERO), Descent)
+    assert descent.seed == 3
+    assert STUDY.engine(ZERO, 0) == Flow(until=2400.0)
+    assert STUDY.but(engine="descent").engine(ZERO, 0) == Descent(lr=3.0, epochs=800)
+    corrected = STUDY.but(correct=True)
+    assert corrected.engine(ZERO, 0) == corrected.training
+
+
+def test_a_spec_of_an_older_run_is_understood() -> None:
+    old = {"engine": "flow", "lr": 2.0, "epochs": 70, "correct": False, "penalties": [1e-2, 1e-3]}
+    study = Value.from_json({**old, "batch": 5})
+    training = Flow(lr=2.0, epochs=70)
+    assert study == Value(training=training, penalties=(1e-2, 1e-3), batch=5)
+    assert Value.from_json(study.to_json()) == study
 
 
 @pytest.mark.parametrize(
@@ -120,7 +132,8 @@ def test_only_fresh_documents_are_descended() -> None:
     [
         ({"words": 1}, "words = 1: expected 2 or more"),
         ({"penalties": (1e-2,)}, "expected two or more λ"),
-        ({"penalties": (1e-4, 1e-2)}, "expected the largest λ first"),
+        ({"penalties": (1e-4, 1e-2)}, "expected two or more λ, the largest first"),
+        ({"penalties": (1e-2, 1e-2)}, "each once"),
         ({"small": 1e-4}, "and a smaller one above 0"),
         ({"other_tau": 3}, "other_tau = 3: expected another τ"),
         ({"tau": 11}, "tau = 11"),

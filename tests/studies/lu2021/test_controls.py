@@ -12,12 +12,12 @@ from attnscope.studies.lu2021 import Capacity, Cnn, Query, Sen, Synergy
 pytestmark = pytest.mark.xdist_group("controls")  # one fixture for all
 
 STUDIES: dict[str, Study] = {
-    "sen": Sen(seeds=1, epochs=5000, dictionary=2000, train=400, points=51),
-    "capacity": Capacity(
+    "sen": Sen().but(seeds=1, epochs=5000, dictionary=2000, train=400, points=51),
+    "capacity": Capacity().but(
         seeds=3, epochs=5000, topics=2, dictionary=2000, train=200, m=10, points=21
     ),
-    "synergy": Synergy(seeds=1, epochs=20_000, dictionary=1000, train=200, points=101),
-    "query": Query(
+    "synergy": Synergy().but(seeds=1, epochs=20_000, dictionary=1000, train=200, points=101),
+    "query": Query().but(
         seeds=1,
         epochs=2000,
         dictionary=300,
@@ -27,7 +27,7 @@ STUDIES: dict[str, Study] = {
         points=51,
         query_variances=(0.1, 2.0),
     ),
-    "cnn": Cnn(seeds=2, epochs=1000, dictionary=40, train=300, test=200, points=31),
+    "cnn": Cnn().but(seeds=2, epochs=1000, dictionary=40, train=300, test=200, points=31),
 }
 HOLDS = {
     "sen": ("corollary1-FC", "corollary1-TC", "corollary1-TL", "theorem2-attention"),

@@ -10,8 +10,8 @@ import torch
 import xarray as xr
 
 import attnscope
-from attnscope.report.figure import Band, Dots, Histogram, Line, Rule
 from attnscope.experiment import Study
+from attnscope.report import Band, Dots, Histogram, Line, Rule
 from attnscope.studies.lu2021 import Capacity, Cnn, Query, Sen, Synergy
 
 pytestmark = pytest.mark.xdist_group("tiny studies")  # one fixture for all
@@ -25,11 +25,11 @@ TINY: dict[str, Any] = {
     "points": 21,
 }
 STUDIES: tuple[Study, ...] = (
-    Sen(epochs=3000, **TINY),
-    Capacity(epochs=200, **TINY),
-    Synergy(epochs=300, **TINY),
-    Query(epochs=200, topics=2, query_variances=(0.5, 2.0), **TINY),
-    Cnn(seeds=2, epochs=200, dictionary=12, train=60, test=20, points=21),
+    Sen().but(epochs=3000, **TINY),
+    Capacity().but(epochs=200, **TINY),
+    Synergy().but(epochs=300, **TINY),
+    Query().but(epochs=200, topics=2, query_variances=(0.5, 2.0), **TINY),
+    Cnn().but(seeds=2, epochs=200, dictionary=12, train=60, test=20, points=21),
 )
 
 
@@ -66,7 +66,7 @@ def test_a_seed_fixes_everything(done: tuple[Study, xr.DataTree]) -> None:
             loss = problem.loss(problem.model).item()
         assert loss == pytest.approx(float(tree["observables/loss"][run, 0]), rel=1e-6)
     start = tree["observables/loss"].isel(step=0)
-    first = start[start["case"] == study.cases()[0]].to_numpy()
+    first = start[start["case"] == study.cases[0]].to_numpy()
     assert first[0] != first[1]
 
 
@@ -82,10 +82,15 @@ def test_theory_lies_on_the_coordinates_of_the_run(done: tuple[Study, xr.DataTre
     assert np.array_equal(theory["time"], tree["observables/time"])
 
 
+def keys(study: Study) -> list[str]:
+    """Return the keys of all claims, once for each case that a claim is stated of."""
+    return [each.key for claim in study.claims() for each, _ in claim.expanded()]
+
+
 def test_all_claims_can_be_examined(done: tuple[Study, xr.DataTree]) -> None:
     study, tree = done
     found = attnscope.findings(tree)
-    assert [finding.key for finding in found] == [claim.key for claim in study.claims()]
+    assert [finding.key for finding in found] == keys(study)
     assert len({finding.key for finding in found}) == len(found)
     for finding in found:
         assert finding.sentence.endswith(".")
@@ -99,15 +104,13 @@ def test_all_claims_can_be_examined(done: tuple[Study, xr.DataTree]) -> None:
 def test_findings_count_seeds(done: tuple[Study, xr.DataTree]) -> None:
     study, tree = done
     # Lemma 2 is integrated for seed 0 alone.
-    expected = {
-        claim.key: 1 if claim.key.startswith("lemma2") else study.seeds for claim in study.claims()
-    }
+    expected = {key: 1 if key.startswith("lemma2") else study.seeds for key in keys(study)}
     assert {finding.key: finding.seeds for finding in attnscope.findings(tree)} == expected
 
 
 def test_figures_have_something_to_show(done: tuple[Study, xr.DataTree]) -> None:
     study, tree = done
-    figures = study.figures(tree)
+    figures = study.figures(study.read(tree))
     assert figures
     for figure in figures:
         assert figure.panels
@@ -135,19 +138,19 @@ def points(mark: Line | Band | Histogram | Dots) -> int:
 
 def test_tables_have_a_row_for_every_case_or_seed(done: tuple[Study, xr.DataTree]) -> None:
     study, tree = done
-    tables = study.tables(tree)
+    tables = study.tables(study.read(tree))
     assert tables
     for table in tables:
         heads = [row[0] for row in table.rows]
         # Lemma 2 cannot be integrated through the kinks of Attn-TL.
-        expected = ["FC", "TC"] if table.name == "lemma2" else [*study.cases()]
+        expected = ["FC", "TC"] if table.name == "lemma2" else [*study.cases]
         assert heads in (expected, [*range(study.seeds)])
         assert all(np.isfinite(cell) for row in table.rows for cell in row[1:])  # type: ignore[arg-type]
 
 
 def test_the_loss_column_is_the_mean_over_seeds(done: tuple[Study, xr.DataTree]) -> None:
     study, tree = done
-    (table,) = [t for t in study.tables(tree) if any("loss" in c for c in t.columns)]
+    (table,) = [t for t in study.tables(study.read(tree)) if any("loss" in c for c in t.columns)]
     column = next(i for i, name in enumerate(table.columns) if "loss" in name)
     loss = tree["observables/loss"].isel(step=-1)
     for row in table.rows:

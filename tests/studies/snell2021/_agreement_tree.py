@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from attnscope.studies.snell2021._agreement_predictions import from_pairs, permuted
-from attnscope.studies.snell2021._agreement_table import Runs
+from attnscope.studies.snell2021.agreement.evidence import Evidence
+from attnscope.studies.snell2021.agreement.predictions import predictions
+from attnscope.trajectory import Readings
 
 STEPS = np.array([0, 10, 50, 100, 150, 200, 250, 500, 750, 1000])
 RUNS = (
@@ -94,9 +95,8 @@ def make(kind: str, sentences: int = 60, salient: int = 40, seed: int = 0) -> Ma
     source = [list(x) for x, _ in splits["train"]]
     target = [list(ys) for _, ys in splits["train"]]
     groups = {"observables": xr.Dataset(observables, coords=runs), "data": truth}
-    alpha = Runs(xr.DataTree.from_dict(groups)).alpha
-    chance = permuted(truth, source, target, alpha)
-    groups["theory"] = from_pairs(truth, source, target).merge(chance)
+    alpha = Evidence(Readings(xr.DataTree.from_dict(groups))).alpha
+    groups["theory"] = predictions(truth, source, target, alpha)
     return Made(xr.DataTree.from_dict(groups), source, target)
 
 

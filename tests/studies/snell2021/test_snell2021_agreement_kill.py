@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import signal
 import subprocess
@@ -16,9 +15,10 @@ import pytest
 import attnscope
 from attnscope.errors import AttnscopeError
 from attnscope.results import command_line
-from attnscope.studies.snell2021._agreement_table import agreement_table
-from attnscope.studies.snell2021.agreement import Agreement, _side
-from attnscope.trajectory import RunFolder, open_run
+from attnscope.studies.snell2021.agreement import Agreement
+from attnscope.studies.snell2021.agreement.evidence import Evidence
+from attnscope.studies.snell2021.agreement.study import setup_of
+from attnscope.trajectory import Readings, RunFolder, open_run
 
 pytestmark = pytest.mark.xdist_group("kill")
 
@@ -41,8 +41,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Agreement:
         lines.append(f"{number % 2},{telling} {' '.join(words)}")
     file = tmp_path_factory.mktemp("texts") / "mine.csv"
     file.write_text("\n".join(lines) + "\n")
-    return Agreement(
-        data=str(file), epochs=260, seeds=1, hidden=8, embedding=8, proxy_epochs=40, glove="none"
+    return Agreement().but(
+        data=str(file), steps=260, seeds=1, hidden=8, embedding=8, proxy_epochs=40, glove="none"
     )
 
 
@@ -64,9 +64,9 @@ def parallel(tmp_path_factory: pytest.TempPathFactory) -> Agreement:
     (folder / "mine.de").write_text("\n".join(" ".join(row) for row in rows) + "\n")
     turned = (" ".join(words[word] for word in row[::-1]) for row in rows)
     (folder / "mine.en").write_text("\n".join(turned) + "\n")
-    return Agreement(
+    return Agreement().but(
         data=f"{folder / 'mine.de'}:{folder / 'mine.en'}",
-        epochs=200,
+        steps=200,
         seeds=1,
         hidden=8,
         embedding=8,
@@ -124,7 +124,8 @@ def test_a_table_after_kills_is_that_of_an_undisturbed_run(
     for name, array in whole["observables"].data_vars.items():
         other = again["observables"][name]
         assert np.array_equal(array.to_numpy(), other.to_numpy(), equal_nan=True), name
-    assert agreement_table(again) == agreement_table(whole)
+    tables = [Evidence(Readings(tree)).table() for tree in (again, whole)]
+    assert tables[0] == tables[1]
 
 
 def test_a_vocabulary_that_does_not_fit_the_checkpoint_is_refused(
@@ -133,14 +134,14 @@ def test_a_vocabulary_that_does_not_fit_the_checkpoint_is_refused(
     file, out = tmp_path / "mine.csv", tmp_path / "run"
     text = Path(study.data).read_text()
     file.write_text(text)
-    changing = dataclasses.replace(study, data=str(file), epochs=20, proxy_epochs=1)
+    changing = study.but(data=str(file), steps=20, proxy_epochs=1)
     attnscope.run(changing, out, workers=1)
     # As if the last run had been cut short: resuming it needs the same words.
     (out / "runs" / f"{len(changing.runs()) - 1:04d}.json").unlink()
     file.write_text(text.replace("film", "play").replace(" it", " is"))
-    _side.cache_clear()  # Another process would read the file again.
+    setup_of.cache_clear()  # Another process would read the file again.
     with pytest.raises(AttnscopeError, match="have changed since it was begun"):
         attnscope.run(changing, out, workers=1, resume=True)
     file.write_text(text)
-    _side.cache_clear()
+    setup_of.cache_clear()
     attnscope.run(changing, out, workers=1, resume=True)

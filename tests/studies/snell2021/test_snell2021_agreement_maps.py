@@ -7,24 +7,27 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 from _agreement_tree import STEPS, make
 from scipy.special import expit
 
 from attnscope.errors import AttnscopeError
-from attnscope.report.attention_maps import weights_of
-from attnscope.studies.snell2021._agreement_maps import maps
+from attnscope.report.attention_maps import AttentionMaps, weights_of
+from attnscope.studies.snell2021.agreement.maps import maps_of
+from attnscope.trajectory import Readings
 
 NEAR = 0.004
 """What 254 levels of the square root can miss."""
 
 
-def spec(sentence: int) -> Any:
-    return SimpleNamespace(sentence=sentence)
+def maps(sentence: int, tree: xr.DataTree) -> list[AttentionMaps]:
+    spec: Any = SimpleNamespace(sentence=sentence)
+    return maps_of(spec, Readings(tree))
 
 
 def test_a_labelled_sentence_is_one_map_of_three_lines() -> None:
     tree = make("labelled").tree
-    (shown,) = maps(spec(2), tree)
+    (shown,) = maps(2, tree)
     length = tree["data/length_dev"].to_numpy()
     start, stop = int(length[:2].sum()), int(length[:3].sum())
     assert shown.steps == tuple(STEPS)
@@ -44,7 +47,7 @@ def test_a_labelled_sentence_is_one_map_of_three_lines() -> None:
 
 def test_a_pair_is_a_map_for_each_quantity() -> None:
     tree = make("parallel").tree
-    shown = maps(spec(1), tree)
+    shown = maps(1, tree)
     assert [part.name for part in shown] == ["alpha", "beta", "beta-uf"]
     owner = tree["data/sentence_dev"].to_numpy()
     rows = np.flatnonzero(owner == 1)
@@ -65,12 +68,12 @@ def test_steps_that_are_not_there_yet_are_left_out() -> None:
     tree = make("labelled").tree
     lexical = tree["observables/lexical_dev"].to_numpy()
     lexical[4, 6:] = np.nan
-    (shown,) = maps(spec(0), tree)
+    (shown,) = maps(0, tree)
     assert shown.steps == tuple(STEPS[:6])
     lexical[4] = np.nan
-    assert maps(spec(0), tree) == []
+    assert maps(0, tree) == []
 
 
 def test_a_sentence_that_was_not_evaluated_is_refused() -> None:
     with pytest.raises(AttnscopeError, match="sentence = 60: expected 0 to 59"):
-        maps(spec(60), make("labelled").tree)
+        maps(60, make("labelled").tree)

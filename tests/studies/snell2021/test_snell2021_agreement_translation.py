@@ -15,10 +15,9 @@ from attnscope.models.seq2seq import Seq2Seq, cross_entropy
 from attnscope.models.seq2seq_saliency import translation_saliency
 from attnscope.models.word_proxy import WordProxy
 from attnscope.probes.bleu import corpus_bleu
-from attnscope.studies.snell2021 import _agreement_sentences as sentences
-from attnscope.studies.snell2021._agreement_sentences import cell_counts, look, scored
-from attnscope.studies.snell2021._agreement_translation import TranslationSide, evaluation_steps
-from attnscope.studies.snell2021.agreement import Agreement
+from attnscope.studies.snell2021.agreement import Agreement, translation
+from attnscope.studies.snell2021.agreement.setup import checkpoints
+from attnscope.studies.snell2021.agreement.translation import TranslationSetup, read_pairs, scored
 from attnscope.tasks import pieces
 from attnscope.tasks.parallel_pieces import PiecePairs
 
@@ -47,41 +46,44 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> str:
 def study(files: str, tmp_path_factory: pytest.TempPathFactory) -> Agreement:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pieces, "cache_dir", lambda: tmp_path_factory.mktemp("cache"))
-        spec = Agreement(
+        spec = Agreement().but(
             data=files,
             seeds=1,
-            epochs=60,
+            steps=60,
             hidden=6,
             embedding=5,
             vocabulary=60,
             proxy_epochs=3,
             salient=SALIENT,
         )
-        assert len(spec.side.data.words) > 10
+        assert len(spec.setup.data.words) > 10
     return spec
 
 
 @pytest.fixture(scope="module")
-def side(study: Agreement) -> TranslationSide:
-    assert isinstance(study.side, TranslationSide)
-    return study.side
+def side(study: Agreement) -> TranslationSetup:
+    assert isinstance(study.setup, TranslationSetup)
+    return study.setup
 
 
 def test_evaluation_is_at_the_steps_of_the_paper() -> None:
-    assert evaluation_steps(36260)[:9] == (0, 50, 100, 500, 1000, 1500, 2000, 4000, 6000)
-    assert evaluation_steps(36260)[-2:] == (36000, 36260)
-    assert evaluation_steps(20) == (0, 20)
+    early, every = TranslationSetup.early, TranslationSetup.every
+    steps = checkpoints(early, every, 36260)
+    assert steps[:9] == (0, 50, 100, 500, 1000, 1500, 2000, 4000, 6000)
+    assert steps[-2:] == (36000, 36260)
+    assert checkpoints(early, every, 20) == (0, 20)
+    assert checkpoints(early, every, 4500) == (0, 50, 100, 500, 1000, 1500, 2000, 4000, 4500)
 
 
-def test_pairs_are_a_tenth_set_apart(side: TranslationSide) -> None:
+def test_pairs_are_a_tenth_set_apart(side: TranslationSetup) -> None:
     assert (len(side.data.dev), len(side.data.train)) == (PAIRS // 10, PAIRS - PAIRS // 10)
     assert len(side.splits["train"]) == len(side.data.dev)
-    assert side.default_steps == 20 * -(-(PAIRS - PAIRS // 10) // 16)
+    assert side.study.but(steps=0).length == 20 * -(-(PAIRS - PAIRS // 10) // 16)
     facts = json.loads(side.truth().attrs["facts"])
     assert facts["translation"] == "de to en"
 
 
-def test_the_truth_has_a_row_for_each_target_piece(side: TranslationSide) -> None:
+def test_the_truth_has_a_row_for_each_target_piece(side: TranslationSetup) -> None:
     truth = side.truth()
     assert truth.attrs["kind"] == "parallel"
     for split, pairs in side.splits.items():
@@ -96,19 +98,19 @@ def test_the_truth_has_a_row_for_each_target_piece(side: TranslationSide) -> Non
                 assert np.array_equal(truth[f"source_{split}"][here], source)
                 row += 1
         assert row == len(length)
-        assert truth.sizes[f"cell_{split}"] == cell_counts(pairs).sum() == ends[-1]
+        assert truth.sizes[f"cell_{split}"] == pairs.cells.sum() == ends[-1]
 
 
 @pytest.mark.parametrize("at_once", [12, 1000])
 def test_cells_hold_what_the_model_says_of_each_pair_alone(
-    side: TranslationSide, at_once: int, monkeypatch: pytest.MonkeyPatch
+    side: TranslationSetup, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sentences, "TOKENS_AT_ONCE", at_once)
+    monkeypatch.setattr(translation, "TOKENS_AT_ONCE", at_once)
     model, pairs = side.model("normal", 20), side.splits["dev"]
     assert isinstance(model, Seq2Seq)
-    room = int(cell_counts(pairs)[:SALIENT].sum())
+    room = int(pairs.cells[:SALIENT].sum())
     before = torch.get_rng_state()
-    seen = look(model, pairs, SALIENT, room)
+    seen = read_pairs(model, pairs, SALIENT, room)
     assert torch.equal(before, torch.get_rng_state())
     assert model.training
     start, right, loss, tokens = 0, 0, 0.0, 0
@@ -131,10 +133,10 @@ def test_cells_hold_what_the_model_says_of_each_pair_alone(
     assert seen.loss == pytest.approx(loss / tokens, rel=1e-5)
 
 
-def test_the_proxy_is_read_likewise_and_has_no_attention(side: TranslationSide) -> None:
+def test_the_proxy_is_read_likewise_and_has_no_attention(side: TranslationSetup) -> None:
     model, pairs = side.model("proxy", 10), side.splits["dev"]
     assert isinstance(model, WordProxy)
-    seen = look(model, pairs, SALIENT, 7)
+    seen = read_pairs(model, pairs, SALIENT, 7)
     assert seen.alpha.isnan().all()
     assert seen.delta.isnan().all()
     start, loss = 0, 0.0
@@ -166,9 +168,9 @@ class Knowing:
 
 
 def test_translations_are_scored_as_text(
-    side: TranslationSide, monkeypatch: pytest.MonkeyPatch
+    side: TranslationSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sentences, "TOKENS_AT_ONCE", 20)
+    monkeypatch.setattr(translation, "TOKENS_AT_ONCE", 20)
     pairs, texts = side.data.dev, side.data.dev_texts
     model: Seq2Seq = Knowing(pairs)  # type: ignore[assignment]
     assert scored(model, pairs, side.data.pieces, texts) == 100.0
@@ -176,7 +178,7 @@ def test_translations_are_scored_as_text(
     assert scored(model, pairs, side.data.pieces, turned) == corpus_bleu(texts, turned) < 100
 
 
-def test_models_of_the_cases(side: TranslationSide) -> None:
+def test_models_of_the_cases(side: TranslationSetup) -> None:
     normal, uniform, frozen = (side.model(c, 20) for c in ("normal", "uniform", "frozen"))
     assert all(isinstance(m, Seq2Seq) for m in (normal, uniform, frozen))
     trained = {name for name, p in frozen.named_parameters() if p.requires_grad}
@@ -187,20 +189,20 @@ def test_models_of_the_cases(side: TranslationSide) -> None:
 
 
 def test_the_model_of_the_paper_has_the_papers_number_of_parameters(files: str) -> None:
-    side = TranslationSide(Agreement(data=files), None)  # type: ignore[arg-type]
+    side = TranslationSetup(Agreement(data=files), None)
     words = type("Data", (), {"words": tuple("x" for _ in range(8000))})()
-    object.__setattr__(side, "data", words)
+    side.__dict__["data"] = words
     assert sum(p.numel() for p in side.model("normal", 20).parameters()) == 8_180_544
 
 
-def test_a_loss_is_that_of_the_batch_of_its_number(side: TranslationSide) -> None:
+def test_a_loss_is_that_of_the_batch_of_its_number(side: TranslationSetup) -> None:
     model, loss = side.model("normal", 20), side.loss("normal", 20)
     model.eval()
     per_epoch = -(-len(side.data.train) // 16)
     total, tokens = 0.0, 0
     with torch.no_grad():
         for number in range(per_epoch):
-            rows = side._batches(20).rows(number)
+            rows = side.batches("normal", 20).rows(number)
             count = int(side.data.train.target_lengths[rows].sum())
             total += count * float(loss(model, torch.tensor([number])))
             tokens += count
@@ -212,31 +214,31 @@ def test_a_loss_is_that_of_the_batch_of_its_number(side: TranslationSide) -> Non
         assert float(other(model, number)) != float(loss(model, number))
 
 
-def test_the_proxys_steps_lie_on_the_axis_of_the_others(side: TranslationSide) -> None:
-    engine = side.engine("proxy", 10)
+def test_the_proxys_steps_lie_on_the_axis_of_the_others(side: TranslationSetup) -> None:
+    engine = side.study.engine("proxy", 10)
     steps = 3 * -(-len(side.data.train) // 64)
-    assert engine.grid * steps == pytest.approx(side.study.time)
+    assert engine.grid * steps == pytest.approx(side.study.end)
     assert (engine.lr, engine.samples) == (1e-3, steps + 1)
-    assert side.engine("normal", 20).grid == 1.0
+    assert side.study.engine("normal", 20).grid == 1.0
 
 
-def test_training_lowers_the_loss_in_every_case(side: TranslationSide) -> None:
+def test_training_lowers_the_loss_in_every_case(side: TranslationSetup) -> None:
     for case in ("normal", "uniform", "frozen", "proxy"):
         model = side.model(case, 20)
-        before = look(model, side.splits["train"]).loss
+        before = read_pairs(model, side.splits["train"]).loss
         torch.manual_seed(20)
-        engine = side.engine(case, 20)
-        engine.run(model, side.loss(case, 20), time=side.study.time, record=[])
-        assert look(model, side.splits["train"]).loss < before, case
+        engine = side.study.engine(case, 20)
+        engine.run(model, side.loss(case, 20), time=side.study.end, record=[])
+        assert read_pairs(model, side.splits["train"]).loss < before, case
 
 
-def test_readings_have_the_rooms_that_were_promised(side: TranslationSide) -> None:
+def test_readings_have_the_rooms_that_were_promised(side: TranslationSetup) -> None:
     for case, first in (("normal", True), ("uniform", False), ("proxy", False)):
         model = side.model(case, 20)
-        readings = side.readings(case, first)
-        found = {o.name: o.read(model) for o in readings.observables()}
+        (record,) = side.records(case, first)
+        found = {o.name: o.read(model) for o in record.observables}
         for split, pairs in side.splits.items():
-            counts = cell_counts(pairs)
+            counts = pairs.cells
             assert len(found[f"alpha_{split}"]) == len(found[f"lexical_{split}"]) == counts.sum()
             delta = found[f"delta_{split}"]
             assert len(delta) == counts[:SALIENT].sum()
@@ -244,13 +246,30 @@ def test_readings_have_the_rooms_that_were_promised(side: TranslationSide) -> No
         assert bool(found["bleu"].isnan()) is (case == "proxy")
 
 
+def test_aligned_pairs_are_read_at_the_end(side: TranslationSetup, tmp_path: Path) -> None:
+    (tmp_path / "texts").write_text("haus ||| house\nhund sieht baum ||| dog sees tree\n")
+    (tmp_path / "links").write_text("1-1\n1-1 2-2 3-3\n")
+    gold = side.study.but(gold=f"{tmp_path / 'texts'}:{tmp_path / 'links'}").setup
+    assert gold.gold is not None
+    model = side.model("normal", 20)
+    steps, ends = gold.records("normal", True)
+    values = [observable.read(model) for observable in ends.observables]
+    seen = read_pairs(model, gold.gold.pairs)
+    assert [o.name for o in ends.observables] == ["alpha_gold", "lexical_gold"]
+    assert torch.equal(values[0], seen.alpha)
+    assert torch.equal(values[1], seen.lexical)
+    assert (steps.dim, ends.dim) == ("step", "end")
+    assert list(ends.times(30.0, 1.0)) == [0.0, 30.0]
+    assert side.gold is None
+
+
 def test_a_language_that_the_files_do_not_have(files: str) -> None:
     with pytest.raises(AttnscopeError, match="source = 'fr': expected a language of"):
-        _ = Agreement(data=files, source="fr", epochs=5).side.data
+        _ = Agreement(data=files, source="fr").setup.data
 
 
 def test_files_of_different_length(tmp_path: Path) -> None:
     (tmp_path / "a.de").write_text("eins\n")
     (tmp_path / "a.en").write_text("one\ntwo\n")
     with pytest.raises(AttnscopeError, match=r"has 1 lines and .* has 2"):
-        _ = Agreement(data=f"{tmp_path / 'a.de'}:{tmp_path / 'a.en'}", epochs=5).side
+        _ = Agreement(data=f"{tmp_path / 'a.de'}:{tmp_path / 'a.en'}").setup

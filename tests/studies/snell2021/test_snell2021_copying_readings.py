@@ -5,21 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-import xarray as xr
+from _copying_tree import trajectory
 from torch import Tensor
 
 from attnscope.models.seq2seq import Look, Seq2Seq
-from attnscope.studies.snell2021._copying_readings import (
+from attnscope.studies.snell2021._copying_study import (
     OFFSETS,
     READINGS,
-    at_step,
+    CountTableStudy,
+    curve,
     known_unattended,
     observables,
     reaches,
-    reading,
 )
 from attnscope.tasks.copying import Copying
 from attnscope.tasks.sequence_pairs import END, SequencePairs
+from attnscope.trajectory import Readings
 
 TASK = Copying(length=3, types=4, reorder_seed=1)
 
@@ -92,31 +93,25 @@ def test_reading_changes_neither_model_nor_random_numbers() -> None:
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
 
 
-def fake(**curves: list[list[float]]) -> xr.DataTree:
+def fake(**curves: list[list[float]]) -> Readings:
     """Return runs of the case "a" with given readings at steps 0, 10 and 20."""
-    runs = len(next(iter(curves.values())))
-    values = np.zeros((runs, 3, len(READINGS)))
-    for name, curve in curves.items():
-        values[:, :, list(READINGS).index(name)] = curve
-    data = xr.Dataset(
-        {"reading": (("run", "step", "reading"), values)},
-        coords={"time": ("step", [0.0, 10.0, 20.0]), "case": ("run", ["a"] * runs)},
-    )
-    return xr.DataTree.from_dict({"/observables": data})
+    seeds = range(len(next(iter(curves.values()))))
+    known = {("a", seed): {name: runs[seed] for name, runs in curves.items()} for seed in seeds}
+    return Readings(trajectory([0, 10, 20], known), CountTableStudy.labels).of("a")
 
 
 def test_levels_are_reached_between_record_points_or_never() -> None:
-    tree = fake(accuracy=[[0.0, 0.4, 0.8], [0.1, 0.2, 0.3], [0.7, 0.8, 0.9]])
-    np.testing.assert_allclose(reaches(tree, "accuracy", "a", 0.5), [12.5, 20.0, 0.0])
-    np.testing.assert_array_equal(at_step(tree, "accuracy", "a", 10), [0.4, 0.2, 0.8])
-    np.testing.assert_array_equal(reading(tree, "loss", "a"), np.zeros((3, 3)))
+    run = fake(accuracy=[[0.0, 0.4, 0.8], [0.1, 0.2, 0.3], [0.7, 0.8, 0.9]])
+    np.testing.assert_allclose(reaches(run, "accuracy", 0.5), [12.5, 20.0, 0.0])
+    np.testing.assert_array_equal(curve(run, "accuracy").sel(step=10), [0.4, 0.2, 0.8])
+    np.testing.assert_array_equal(curve(run, "loss"), np.zeros((3, 3)))
 
 
 def test_knowledge_counts_only_before_attention() -> None:
-    tree = fake(
+    run = fake(
         knowledge=[[0.1, 0.6, 1.0], [0.1, 0.6, 1.0], [0.9, 0.9, 0.9]],
         attention=[[0.05, 0.05, 0.3], [0.05, 0.05, 0.05], [0.2, 0.2, 0.2]],
         accuracy=[[0.0, 0.2, 0.4]] * 3,
     )
-    np.testing.assert_array_equal(known_unattended(tree, "a", 0.1), [0.6, 1.0, 0.0])
-    np.testing.assert_array_equal(known_unattended(tree, "a", 0.1, "accuracy"), [0.2, 0.4, 0.0])
+    np.testing.assert_array_equal(known_unattended(run), [0.6, 1.0, 0.0])
+    np.testing.assert_array_equal(known_unattended(run, "accuracy"), [0.2, 0.4, 0.0])

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 import xarray as xr
+from _copying_tree import jumps
 
 import attnscope
-from attnscope.claims import Finding
-from attnscope.claims.claim import examine
+from attnscope.claims import Finding, examine
 from attnscope.errors import AttnscopeError
-from attnscope.studies.snell2021._copying_cases import (
-    CASES,
+from attnscope.studies.snell2021._copying_study import UNIFORM
+from attnscope.studies.snell2021.copying import (
     DRAWN,
     DRAWN_MIXED,
-    DRAWN_UNIFORM,
     DRAWN_UNION,
     LEARNERS,
     PERMUTED,
     PERMUTED_MIXED,
-    PERMUTED_UNIFORM,
+    CopyingStudy,
 )
-from attnscope.studies.snell2021._copying_readings import READINGS
-from attnscope.studies.snell2021.copying import CopyPermutations
 from attnscope.tasks.copying import Copying
 
 pytestmark = pytest.mark.xdist_group("snell2021 copying")  # one fixture for all
 
-SMALL = CopyPermutations(
-    seeds=2, length=4, types=6, width=6, batch=8, held_out=4, epochs=8, points=5, verdict=6
+SMALL = CopyingStudy().but(
+    seeds=2, length=4, types=6, width=6, batch=8, held_out=4, steps=8, points=5, verdict=6
 )
 
 
@@ -46,8 +41,8 @@ def test_all_runs_are_complete(done: xr.DataTree) -> None:
 
 
 def test_tasks_are_those_of_the_paper() -> None:
-    paper = CopyPermutations()
-    assert [paper.task(case) for case in CASES] == [
+    paper = CopyingStudy()
+    assert [paper.task(case) for case in paper.cases] == [
         Copying(40, 40),
         Copying(40, 60),
         Copying(40, 40, sets=2),
@@ -56,7 +51,12 @@ def test_tasks_are_those_of_the_paper() -> None:
         Copying(40, 40),
         Copying(40, 60),
     ]
-    assert (paper.width, paper.batch, paper.rate, paper.verdict) == (256, 128, 1e-3, 200)
+    assert (paper.width, paper.training.batch, paper.training.rate, paper.verdict) == (
+        256,
+        128,
+        1e-3,
+        200,
+    )
 
 
 def test_the_count_table_tells_places_of_draws_alone(done: xr.DataTree) -> None:
@@ -80,32 +80,12 @@ def test_claims_on_counts_are_decided_at_any_size(done: xr.DataTree) -> None:
 
 
 def test_figures_and_tables_are_drawn(done: xr.DataTree) -> None:
-    names = [figure.name for figure in SMALL.figures(done)]
+    names = [figure.name for figure in SMALL.figures(SMALL.read(done))]
     assert names == ["fig3-copying", "knowledge-first", "where-attention-goes"]
-    learned, counts, readings, seeds = SMALL.tables(done)
+    learned, counts, readings, seeds = SMALL.tables(SMALL.read(done))
     assert {row[0] for row in learned.rows} == set(LEARNERS)
-    assert [row[0] for row in counts.rows] == [row[0] for row in readings.rows] == list(CASES)
+    assert [row[0] for row in counts.rows] == [row[0] for row in readings.rows] == list(SMALL.cases)
     assert len(seeds.rows) == 2 * len(LEARNERS)
-
-
-def curves(learned: dict[str, tuple[float, float, float]]) -> xr.DataTree:
-    """Return a trajectory whose knowledge, attention and accuracy jump to 1 at given steps."""
-    spec = CopyPermutations()
-    steps = np.linspace(0, spec.epochs, spec.points)
-    runs = [(case, seed) for seed in range(3) for case in CASES]
-    values = np.zeros((len(runs), len(steps), len(READINGS)))
-    for run, (case, seed) in enumerate(runs):
-        for name, at in zip(("knowledge", "attention", "accuracy"), learned[case], strict=True):
-            values[run, :, list(READINGS).index(name)] = steps > at + 5 * seed
-    data = xr.Dataset(
-        {"reading": (("run", "step", "reading"), values)},
-        coords={"time": ("step", steps), "case": ("run", [case for case, _ in runs])},
-    )
-    theory = xr.Dataset(
-        {"told": ("run", [1.0 + case.startswith(DRAWN) for case, _ in runs])},
-        coords={"case": data["case"]},
-    )
-    return xr.DataTree.from_dict({"/observables": data, "/theory": theory})
 
 
 NEVER = 1e9
@@ -115,14 +95,18 @@ AS_PUBLISHED = {
     PERMUTED_MIXED: (NEVER, NEVER, NEVER),
     DRAWN_UNION: (20.0, 65.0, 75.0),
     DRAWN_MIXED: (20.0, 60.0, 70.0),
-    PERMUTED_UNIFORM: (NEVER, NEVER, NEVER),
-    DRAWN_UNIFORM: (20.0, NEVER, NEVER),
+    PERMUTED + UNIFORM: (NEVER, NEVER, NEVER),
+    DRAWN + UNIFORM: (20.0, NEVER, NEVER),
 }
 
 
 def judge(learned: dict[str, tuple[float, float, float]]) -> dict[str, Finding]:
-    tree = curves(learned)
-    return {claim.key: examine(claim, tree) for claim in CopyPermutations().claims()}
+    study = CopyingStudy()
+    run = jumps(study, learned)
+    runs = run["stats"].coords
+    told = [1.0 + str(case).startswith(DRAWN) for case in runs["case"].to_numpy()]
+    run.tree["theory"] = xr.DataTree(xr.Dataset({"told": ("run", told)}, coords=runs))
+    return {claim.key: examine(claim, run) for claim in study.claims()}
 
 
 def test_every_claim_holds_on_curves_as_published() -> None:
@@ -140,7 +124,7 @@ def test_every_claim_holds_on_curves_as_published() -> None:
         ({PERMUTED: (100.0, 100.0, 100.0)}, {"sometimes-fails"}),
         ({PERMUTED_MIXED: (20.0, 60.0, 70.0)}, {"mixed-sometimes-fails", "mixed-slower"}),
         ({DRAWN: (60.0, 60.0, 70.0)}, {"knowledge-first", "attention-later"}),
-        ({DRAWN_UNIFORM: (300.0, NEVER, NEVER)}, {"known-under-uniform"}),
+        ({DRAWN + UNIFORM: (300.0, NEVER, NEVER)}, {"known-under-uniform"}),
         ({DRAWN_UNION: (90.0, 50.0, 95.0)}, {"attention-not-ahead"}),
         ({DRAWN_MIXED: (NEVER, NEVER, NEVER)}, {"counts-suffice"}),
     ],
@@ -154,14 +138,28 @@ def test_claims_can_fail(change: dict[str, tuple[float, float, float]], fails: s
     ("change", "words"),
     [
         ({"points": 4}, "expected points a whole number of steps apart"),
-        ({"engine": "flow"}, "time counts steps"),
-        ({"lr": 0.5}, "time counts steps"),
+        ({"engine": "flow"}, "engine = 'flow': expected 'adam'"),
+        ({"batch": None}, "batch = None: expected the number of fresh sequences in a step"),
         ({"batch": 0}, "batch = 0: expected 1 or more"),
         ({"types": 4}, "length = 4 and types = 4: expected two words or more"),
+        ({"length": 1}, "length = 1: expected 2 or more"),
         ({"verdict": 7}, "verdict = 7: expected a step that is recorded, a multiple of 2 up to 8"),
         ({"verdict": 10}, "verdict = 10"),
     ],
 )
 def test_bad_input_gets_a_sentence(change: dict[str, object], words: str) -> None:
     with pytest.raises(AttnscopeError, match=words):
-        dataclasses.replace(SMALL, **change)  # type: ignore[arg-type]
+        SMALL.but(**change)
+
+
+def test_specs_of_older_runs_are_understood() -> None:
+    old = {
+        "engine": "descent",
+        "lr": 1.0,
+        "epochs": 8,
+        "correct": False,
+        "rate": 0.002,
+        "batch": 16,
+    }
+    study = CopyingStudy.from_json({**old, "points": 5, "verdict": 6})
+    assert (study.training.steps, study.training.rate, study.training.batch) == (8, 0.002, 16)

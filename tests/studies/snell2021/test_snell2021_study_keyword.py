@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -12,37 +10,26 @@ import xarray as xr
 import attnscope
 from attnscope.errors import AttnscopeError
 from attnscope.models.sequence_classifier import SequenceClassifier, classifier_loss
-from attnscope.trajectory import select
-from attnscope.studies.snell2021._keyword_cases import BOTH_WAYS, CASES, ONE_WAY
-from attnscope.studies.snell2021._keyword_readings import (
-    END,
-    HALF,
-    HYPOTHESIS_2,
-    LAST,
-    OBSERVATION_3,
+from attnscope.studies.snell2021 import KeywordStudy
+from attnscope.studies.snell2021.keyword.claims import HYPOTHESIS_2, OBSERVATION_3, alike, apart
+from attnscope.studies.snell2021.keyword.readings import (
+    BOTH_WAYS,
+    CASES,
+    ONE_WAY,
+    PLACES,
     READINGS,
-    TWICE,
-    alike,
-    apart,
+    UNIFORM,
     at,
-    moments,
     observables,
-    share_from,
+    reading,
 )
-from attnscope.studies.snell2021.keyword import KeywordDrift
 from attnscope.tasks.keyword import LabelledSequences
+from attnscope.trajectory import Readings, final
 
 pytestmark = pytest.mark.xdist_group("snell2021 keyword")  # one fixture for all
 
-SMALL = KeywordDrift(
-    seeds=1,
-    epochs=80,
-    points=31,
-    length=10,
-    types=10,
-    embedding=32,
-    hidden=32,
-    held_out=200,
+SMALL = KeywordStudy().but(
+    seeds=1, steps=80, points=31, length=10, types=10, embedding=32, hidden=32, held_out=200
 )
 
 
@@ -58,10 +45,9 @@ def test_all_runs_are_complete(done: xr.DataTree) -> None:
 
 
 def test_uniform_attention_is_uniform(done: xr.DataTree) -> None:
-    for case, kind in CASES.items():
-        alpha = at(done, "alpha", case, END)
-        uniform = kind.attention == "uniform"
-        assert bool(np.allclose(alpha, 1 / SMALL.length, rtol=1e-5)) == uniform
+    for case in CASES:
+        alpha = final(reading(SMALL.read(done).of(case), "α"))
+        assert bool(np.allclose(alpha, 1 / SMALL.task.length, rtol=1e-5)) == (case in UNIFORM)
 
 
 def test_claims_are_examined(done: xr.DataTree) -> None:
@@ -73,10 +59,10 @@ def test_claims_are_examined(done: xr.DataTree) -> None:
 
 
 def test_figures_and_tables_are_drawn(done: xr.DataTree) -> None:
-    drift, early, around = SMALL.figures(done)
+    drift, early, around = SMALL.figures(SMALL.read(done))
     assert [panel.title for panel in drift.panels] == list(CASES)
     assert len(early.panels) == len(around.panels) == 2
-    four, attention = SMALL.tables(done)
+    four, attention = SMALL.tables(SMALL.read(done))
     assert [row[0] for row in four.rows] == [case for case in CASES for _ in range(3)]
     assert [row[0] for row in attention.rows] == list(CASES)
 
@@ -96,73 +82,85 @@ def test_readings_are_those_of_the_states() -> None:
         gamma[:2].mean(),
         gamma[:2, 3].mean(),
     ]
-    numbers = read["reading"].numpy()
-    assert numbers[READINGS["gamma"]] == pytest.approx([float(value) for value in expected])
-    assert numbers[READINGS["negative"]] == pytest.approx(float(gamma[2].mean()))
-    assert numbers[READINGS["alpha"]] == pytest.approx(np.full(4, 0.25))
+    numbers = dict(zip(READINGS, read["reading"].tolist(), strict=True))
+    for place, value in zip(PLACES, expected, strict=True):
+        assert numbers[f"γ {place}"] == pytest.approx(float(value))
+        assert numbers[f"α {place}"] == pytest.approx(0.25)
+    assert numbers["negative"] == pytest.approx(float(gamma[2].mean()))
     loss = classifier_loss(model, sequences).detach()
-    assert numbers[READINGS["loss"]] == pytest.approx(float(loss))
+    assert numbers["loss"] == pytest.approx(float(loss))
     around = [gamma[0, 0], *((gamma[0, 1 + k] + gamma[1, k]) / 2 for k in (0, 1, 2))]
     # Two before: in none of these sequences.
     assert read["gamma_around"][1:].tolist() == pytest.approx([float(value) for value in around])
     right = (gamma.mean(dim=1) > 0) == (sequences.label > 0)
-    assert numbers[READINGS["accuracy"]] == pytest.approx(float(right.double().mean()))
+    assert numbers["accuracy"] == pytest.approx(float(right.double().mean()))
 
 
-def fake(accuracy: list[float], gamma: np.ndarray) -> xr.DataTree:
-    """Return a trajectory of one run at steps 0, 10, 20, ..."""
-    steps = 10.0 * np.arange(len(accuracy))
-    values = np.full((1, len(steps), 11), np.nan)
-    values[..., READINGS["accuracy"]], values[..., READINGS["gamma"]] = accuracy, gamma
-    data = xr.Dataset(
-        {"reading": (("run", "step", "reading"), values)},
-        coords={"time": ("step", steps), "case": ("run", [ONE_WAY])},
-    )
-    return xr.DataTree.from_dict({"/observables": data})
+def fake(accuracy: list[float], gamma: np.ndarray) -> Readings:
+    """Return the readings of one run at steps 0, 10, 20, ..."""
+    steps = 10 * np.arange(len(accuracy))
+    values = np.full((1, len(steps), len(READINGS)), np.nan)
+    values[..., READINGS.index("accuracy")] = accuracy
+    values[..., [READINGS.index(f"γ {place}") for place in PLACES]] = gamma
+    runs = {"case": ("run", [ONE_WAY]), "seed": ("run", [0])}
+    clock = {"time": ("step", 1.0 * steps), "step": steps}
+    data = xr.Dataset({"reading": (("run", "step", "reading"), values)}, coords={**clock, **runs})
+    stats = xr.Dataset(coords=runs)
+    return SMALL.read(xr.DataTree.from_dict({"/observables": data, "/stats": stats}))
+
+
+def gammas(run: Readings, when: str) -> xr.DataArray:
+    return at(run.of(ONE_WAY), reading(run.of(ONE_WAY), "γ"), when)
 
 
 def test_moments_are_half_and_twice_the_steps_to_learn() -> None:
-    tree = fake([0.5, 0.5, 0.8, 0.7, 0.9, 0.9], np.zeros((6, 4)))
-    assert [int(moments(tree, ONE_WAY, when)[0]) for when in (HALF, TWICE, END)] == [1, 4, 5]
+    run = fake([0.5, 0.5, 0.8, 0.7, 0.9, 0.9], np.zeros((6, 4))).of(ONE_WAY)
+    found = [int(at(run, run.reading["step"], when)[0]) for when in ("half", "twice", "end")]
+    assert found == [10, 40, 50]
+
+
+def test_of_two_record_points_as_near_the_earlier_one_counts() -> None:
+    run = fake([0.5, 0.5, 0.5, 0.8], np.zeros((4, 4))).of(ONE_WAY)
+    assert int(at(run, run.reading["step"], "half")[0]) == 10
 
 
 def test_what_was_not_reached_is_not_a_number() -> None:
     never = fake([0.5, 0.5, 0.6], np.zeros((3, 4)))
-    assert np.isnan(at(never, "gamma", ONE_WAY, HALF)).all()
+    assert np.isnan(gammas(never, "half")).all()
     late = fake([0.5, 0.5, 0.8], np.ones((3, 4)))
-    assert np.isnan(at(late, "gamma", ONE_WAY, TWICE)).all()
-    assert at(late, "gamma", ONE_WAY, HALF).tolist() == [[1, 1, 1, 1]]
+    assert np.isnan(gammas(late, "twice")).all()
+    assert gammas(late, "half").to_numpy().tolist() == [[1, 1, 1, 1]]
 
 
 def test_gaps_are_shares_of_the_range() -> None:
     gamma = np.array([[0, 0, 0, 0], [10.0, 4.0, 0.0, 0.5], [3.0, 6.0, 2.0, 12.0]])
-    tree = fake([0.5, 0.6, 0.8], gamma)
-    assert apart(tree, ONE_WAY, HALF, HYPOTHESIS_2) == pytest.approx([0.35])
-    assert alike(tree, ONE_WAY, HALF, HYPOTHESIS_2) == pytest.approx([0.05])
-    assert apart(tree, ONE_WAY, END, OBSERVATION_3) == pytest.approx([0.3])
-    assert alike(tree, ONE_WAY, END, OBSERVATION_3) == pytest.approx([0.1])
-    assert apart(tree, ONE_WAY, END, HYPOTHESIS_2)[0] < 0
+    run = fake([0.5, 0.6, 0.8], gamma)
+    assert float(apart(run, (ONE_WAY, "half", HYPOTHESIS_2))[0]) == pytest.approx(0.35)
+    assert float(alike(run, (ONE_WAY, "half", HYPOTHESIS_2))[0]) == pytest.approx(0.05)
+    assert float(apart(run, (ONE_WAY, "end", OBSERVATION_3))[0]) == pytest.approx(0.3)
+    assert float(alike(run, (ONE_WAY, "end", OBSERVATION_3))[0]) == pytest.approx(0.1)
+    assert float(apart(run, (ONE_WAY, "end", HYPOTHESIS_2))[0]) < 0
 
 
 def test_two_plateaus(done: xr.DataTree) -> None:
-    assert share_from(np.array([0, 1, -1, 3]), 4) == pytest.approx((1 + 0.75 + 0.25) / 3)
-    share = share_from(SMALL.read_sequences().position.numpy(), SMALL.length)
-    last = at(done, "gamma", BOTH_WAYS, END)[:, LAST]
-    expected = share * last + (1 - share) * at(done, "negative", BOTH_WAYS, END)
-    ahead = select(done, "gamma_mean", BOTH_WAYS, "theory").isel(step=-1).to_numpy()
-    assert ahead == pytest.approx(expected)
+    position = SMALL.read_sequences().position.numpy()
+    share = np.mean((SMALL.task.length - position[position >= 0]) / SMALL.task.length)
+    run = SMALL.read(done).of(BOTH_WAYS)
+    last, negative = (final(reading(run, name)) for name in ("γ last", "negative"))
+    expected = share * last + (1 - share) * negative
+    assert float(final(run.theory.gamma_mean)[0]) == pytest.approx(float(expected[0]))
 
 
 def test_no_keyword_stands_last() -> None:
     position = SMALL.read_sequences().position
-    assert set(position[position >= 0].tolist()) == set(range(SMALL.length - 1))
+    assert set(position[position >= 0].tolist()) == set(range(SMALL.task.length - 1))
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"engine": "flow"}, "time counts steps"),
-        ({"lr": 0.5}, "time counts steps"),
+        ({"engine": "flow"}, "engine = 'flow': expected 'adam'"),
+        ({"rate": 0.0}, "rate = 0.0: expected a finite number above 0"),
         ({"batch": 0}, "batch = 0: expected 1 or more"),
         ({"length": 3}, "length = 3: expected 4 or more"),
         ({"held_out": 99}, "held_out = 99: expected ten sequences or more"),
@@ -171,4 +169,15 @@ def test_no_keyword_stands_last() -> None:
 )
 def test_bad_input_gets_a_sentence(change: dict[str, object], words: str) -> None:
     with pytest.raises(AttnscopeError, match=words):
-        dataclasses.replace(SMALL, **change)  # type: ignore[arg-type]
+        SMALL.but(**change)
+
+
+def test_every_step_needs_fresh_sequences() -> None:
+    with pytest.raises(AttnscopeError, match="batch = None: expected the number of fresh"):
+        SMALL.but(batch=None).build(ONE_WAY, 0)
+
+
+def test_a_spec_of_an_older_run_still_opens() -> None:
+    old = {"seeds": 1, "engine": "descent", "lr": 1.0, "epochs": 80, "points": 31, "correct": False}
+    old |= {"rate": 1e-3, "length": 10, "types": 10, "embedding": 32, "hidden": 32}
+    assert KeywordStudy.from_json({**old, "batch": 32, "held_out": 200}) == SMALL

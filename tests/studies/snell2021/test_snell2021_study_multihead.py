@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -12,7 +10,8 @@ import xarray as xr
 import attnscope
 from attnscope.errors import AttnscopeError
 from attnscope.models.seq2seq import Seq2Seq
-from attnscope.studies.snell2021._multihead_pools import (
+from attnscope.studies.snell2021.multihead import Multihead
+from attnscope.studies.snell2021.multihead.heads import (
     ALL_BAD,
     CANDIDATE,
     ONE_GOOD,
@@ -23,16 +22,15 @@ from attnscope.studies.snell2021._multihead_pools import (
     chosen,
     judged,
     pools,
-    trials,
 )
-from attnscope.studies.snell2021._multihead_readings import observables
-from attnscope.studies.snell2021.multihead import Multihead
+from attnscope.studies.snell2021.multihead.study import observables
+from attnscope.trajectory import Readings
 
 pytestmark = pytest.mark.xdist_group("snell2021 multihead")  # one fixture for all
 
-SMALL = Multihead(
+SMALL = Multihead().but(
     seeds=2,
-    epochs=10,
+    steps=10,
     points=6,
     length=4,
     width=16,
@@ -47,13 +45,14 @@ SMALL = Multihead(
     separate_embeddings=True,
 )
 # Candidates 0 to 3 on two streams: good, bad, one of each, and good for a while.
-TRIALS = np.array(
+TRIALS = xr.DataArray(
     [
         [[0.1, 0.7, 0.97], [0.1, 0.8, 0.99]],
         [[0.1, 0.3, 0.5], [0.1, 0.2, 0.59]],
         [[0.1, 0.3, 0.5], [0.1, 0.5, 0.99]],
         [[0.1, 0.96, 0.9], [0.1, 0.5, 0.96]],
-    ]
+    ],
+    dims=("candidate", "stream", "step"),
 )
 
 
@@ -62,27 +61,41 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> xr.DataTree:
     return attnscope.run(SMALL, tmp_path_factory.mktemp("multi") / "run", workers=1)
 
 
-def fake(accuracy: np.ndarray) -> xr.DataTree:
-    """Return the trajectory of trials alone."""
-    flat = accuracy.reshape(-1, accuracy.shape[-1])
+def made_up(curves: dict[str, np.ndarray], **more: tuple[tuple[str, ...], np.ndarray]) -> Readings:
+    """Return a trajectory with the given accuracy of each run, by case, and no theory."""
+    cases = [case for case, runs in curves.items() for _ in runs]
+    seeds = [seed for runs in curves.values() for seed in range(len(runs))]
+    runs = {"case": ("run", cases), "seed": ("run", seeds)}
+    accuracy = np.concatenate(list(curves.values()))
+    steps = 5 * np.arange(accuracy.shape[1])
     data = xr.Dataset(
-        {"accuracy": (("run", "step"), flat)}, coords={"case": ("run", [CANDIDATE] * len(flat))}
+        {"accuracy": (("run", "step"), accuracy), **more},
+        coords={"step": steps, "time": ("step", steps.astype(float)), **runs},
     )
-    return xr.DataTree.from_dict({"/observables": data})
+    groups = {"/observables": data, "/stats": xr.Dataset(coords=runs)}
+    return SMALL.read(xr.DataTree.from_dict(groups))
+
+
+def fake(accuracy: xr.DataArray) -> Readings:
+    """Return the trajectory of trials alone."""
+    return made_up({CANDIDATE: accuracy.to_numpy().reshape(-1, accuracy.sizes["step"])})
 
 
 def test_heads_are_judged_on_all_streams() -> None:
-    good, bad = judged(TRIALS)
-    assert good.tolist() == [True, False, False, True]
-    assert bad.tolist() == [False, True, False, False]
-    assert pools(TRIALS) == Pools((0, 3), (1,), "2 good and 1 bad heads among 4 candidates", (2, 1))
-    assert np.array_equal(trials(fake(TRIALS), 2), TRIALS)
+    found = judged(TRIALS)
+    assert found["good"].values.tolist() == [True, False, False, True]
+    assert found["bad"].values.tolist() == [False, True, False, False]
+    assert found["discarded"].values.tolist() == [False, False, True, False]
+    assert pools(TRIALS) == Pools((0, 3), (1,), "2 good and 1 bad heads among 4 candidates")
+    trials = SMALL.trials(fake(TRIALS))
+    assert trials.dims == TRIALS.dims
+    assert np.array_equal(trials, TRIALS)
 
 
 def test_an_empty_pool_is_said_and_filled() -> None:
     only_bad = pools(TRIALS[1:3])
     assert only_bad.good == (1,)
-    assert only_bad.found == (0, 1)
+    assert only_bad.status.startswith("0 good and 1 bad heads")
     assert "the best candidate stands in" in only_bad.status
     only_good = pools(TRIALS[[0, 2, 3]])
     assert only_good.bad == (1,)
@@ -92,7 +105,7 @@ def test_an_empty_pool_is_said_and_filled() -> None:
 
 
 def test_no_head_is_used_twice_before_all_are() -> None:
-    known = Pools((0, 1), (2, 3, 4, 5), "", (2, 4))
+    known = Pools((0, 1), (2, 3, 4, 5), "")
     for seed in range(5):
         bad = chosen(known, ALL_BAD, seed, 4)
         assert sorted(bad) == [2, 3, 4, 5]
@@ -110,12 +123,12 @@ def test_later_runs_are_put_together_from_earlier_ones() -> None:
         assert isinstance(model, Seq2Seq)
         numbers = chosen(pools(TRIALS), case, 1, SMALL.heads)
         for head, number in enumerate(numbers):
-            start = candidate_head(number, SMALL.width)
-            assert torch.equal(model.head_W[head], start.W)
-            assert torch.equal(model.head_b[head], start.b)
+            W, b, P, p = candidate_head(number, SMALL.width)
+            assert torch.equal(model.head_W[head], W)
+            assert torch.equal(model.head_b[head], b)
             assert model.head_projections is not None
-            assert torch.equal(model.head_projections.weight[head], start.P)
-            assert torch.equal(model.head_projections.bias[head], start.p)
+            assert torch.equal(model.head_projections.weight[head], P)
+            assert torch.equal(model.head_projections.bias[head], p)
 
 
 def test_the_model_is_the_one_of_the_released_code_or_of_the_text() -> None:
@@ -144,9 +157,9 @@ def test_all_runs_share_what_is_not_a_head() -> None:
 
 
 def test_candidates_are_tried_on_the_same_streams() -> None:
-    seeds = [SMALL.make_engine(CANDIDATE, run).seed for run in range(6)]
+    seeds = [SMALL.build(CANDIDATE, run).seed for run in range(6)]
     assert seeds == [0, 1, 0, 1, 0, 1]
-    fresh = {SMALL.make_engine(case, 0).seed for case in SCENARIOS}
+    fresh = {SMALL.build(case, 0).seed for case in SCENARIOS}
     assert len(fresh) == 1
     assert not fresh & set(seeds)
 
@@ -168,7 +181,7 @@ def test_attention_of_a_single_head_is_read_in_the_first_place() -> None:
 def test_all_runs_are_complete(done: xr.DataTree) -> None:
     assert done.attrs["status"] == f"finished: all {len(SMALL.runs())} runs are complete"
     assert np.isfinite(done["observables/accuracy"]).all()
-    q = judged(trials(done, SMALL.streams))[0].mean()
+    q = float(judged(SMALL.trials(SMALL.read(done)))["good"].mean())
     assert float(done["theory/share_learned"]) == pytest.approx(1 - (1 - q) ** SMALL.heads)
 
 
@@ -176,9 +189,9 @@ def test_claims_figures_and_tables(done: xr.DataTree) -> None:
     found = attnscope.findings(done)
     assert [finding.key for finding in found] == [claim.key for claim in SMALL.claims()]
     assert found[0].verdict == "fails"  # nothing is learned in ten steps
-    names = [figure.name for figure in SMALL.figures(done)]
+    names = [figure.name for figure in SMALL.figures(SMALL.read(done))]
     assert names == ["fig6-multihead", "single-heads", "attending-heads"]
-    scenarios, candidates = SMALL.tables(done)
+    scenarios, candidates = SMALL.tables(SMALL.read(done))
     assert [row[0] for row in scenarios.rows] == [CANDIDATE, *SCENARIOS]
     assert [row[1] for row in scenarios.rows] == [6, 2, 2, 2]
     assert "stands in" in scenarios.title
@@ -189,26 +202,19 @@ def test_claims_at_the_outcome_of_the_paper() -> None:
     """All bad fails, one good and random learn: every claim holds and every control fails."""
     rise = np.array([0.05, 0.3, 0.99])
     stay = np.array([0.05, 0.2, 0.3])
-    curves = {CANDIDATE: [], ALL_BAD: [], ONE_GOOD: [], RANDOM: []}  # type: dict[str, list]
-    curves[CANDIDATE] = [rise, rise, stay, stay + 0.01, stay, stay + 0.02]
-    curves[ALL_BAD] = [stay, stay + 0.001]
-    curves[ONE_GOOD] = [rise, rise - 0.001]
-    curves[RANDOM] = [rise, rise - 0.001]
-    cases = [case for case, runs in curves.items() for _ in runs]
-    attention = np.full((len(cases), 3, 3), 0.2)
-    attention[[i for i, name in enumerate(cases) if name == ONE_GOOD], -1, 0] = (0.9, 0.8)
-    data = xr.Dataset(
-        {
-            "accuracy": (("run", "step"), np.concatenate(list(curves.values()))),
-            "attention": (("run", "step", "head"), attention),
-        },
-        coords={"case": ("run", cases), "time": ("step", [0.0, 5.0, 10.0])},
-    )
-    tree = xr.DataTree.from_dict({"/observables": data})
-    study = dataclasses.replace(SMALL, points=3, heads=8)  # 1 - (2/3)^8 = 0.96
-    tree["theory"] = xr.DataTree(study.theory(tree))
+    curves = {
+        CANDIDATE: np.stack([rise, rise, stay, stay + 0.01, stay, stay + 0.02]),
+        ALL_BAD: np.stack([stay, stay + 0.001]),
+        ONE_GOOD: np.stack([rise, rise - 0.001]),
+        RANDOM: np.stack([rise, rise - 0.001]),
+    }
+    attention = np.full((12, 3, 3), 0.2)
+    attention[8:10, -1, 0] = (0.9, 0.8)
+    run = made_up(curves, attention=(("run", "step", "head"), attention))
+    study = SMALL.but(points=3, heads=8)  # 1 - (2/3)^8 = 0.96
+    run.tree["theory"] = xr.DataTree(xr.Dataset(study.theory(run)))
     for claim in study.claims():
-        finding = attnscope.claims.examine(claim, tree)
+        finding = attnscope.claims.examine(claim, run)
         assert finding.verdict == "holds", (claim.key, finding.ours, finding.low)
         assert finding.control_fails, (claim.key, finding.control)
 
@@ -216,7 +222,7 @@ def test_claims_at_the_outcome_of_the_paper() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"engine": "flow"}, "time counts steps"),
+        ({"engine": "flow"}, "engine = 'flow': expected 'adam'"),
         ({"points": 4}, "expected points a whole number of steps apart"),
         ({"heads": 1}, "heads = 1: expected 2 or more"),
         ({"candidates": 1}, "candidates = 1: expected 2 or more"),
@@ -225,4 +231,4 @@ def test_claims_at_the_outcome_of_the_paper() -> None:
 )
 def test_bad_input_gets_a_sentence(change: dict[str, object], words: str) -> None:
     with pytest.raises(AttnscopeError, match=words):
-        dataclasses.replace(SMALL, **change)  # type: ignore[arg-type]
+        SMALL.but(**change)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -12,26 +10,21 @@ import xarray as xr
 import attnscope
 from attnscope.errors import AttnscopeError
 from attnscope.models.seq2seq import Seq2Seq
-from attnscope.studies.snell2021._optimal_readings import (
-    LEARNED,
+from attnscope.studies.snell2021 import OptimalAttention
+from attnscope.studies.snell2021.optimal_attention.readings import (
     QUANTITIES,
-    UNIFORM,
     curve,
-    drawn,
-    frank_wolfe_gap,
-    near_equation_30,
     reader,
     word_logits,
 )
-from attnscope.studies.snell2021.optimal_attention import BestAttention
 from attnscope.tasks.copying import Copying
 from attnscope.theory.snell2021 import optimal_attention
 
 pytestmark = pytest.mark.xdist_group("snell2021 optimal_attention")  # one fixture for all
 
-SMALL = BestAttention(
+SMALL = OptimalAttention().but(
     seeds=1,
-    epochs=200,
+    steps=200,
     points=11,
     rate=5e-3,
     length=6,
@@ -69,37 +62,15 @@ def test_logits_are_those_of_the_model_and_its_probe() -> None:
     assert read["loss"] == pytest.approx(-look.log_p.mean().item(), rel=1e-12)
 
 
-def test_gap_of_any_attention_bounds_what_can_be_gained() -> None:
-    rng = np.random.default_rng(0)
-    logits, offset = 2 * rng.standard_normal((3, 1, 5, 4)), rng.standard_normal((3, 2, 4))
-    target = rng.integers(4, size=(3, 2))
-    best = optimal_attention(logits, target, offset)
-    alpha = rng.dirichlet(np.ones(5), size=(3, 2))
-    gap = frank_wolfe_gap(logits, target, offset, alpha)
-    at_best = frank_wolfe_gap(logits, target, offset, best.alpha)
-    assert at_best == pytest.approx(best.gap, abs=1e-12)
-    values = np.einsum("ntl,ntlo->nto", alpha, np.broadcast_to(logits, (3, 2, 5, 4))) + offset
-    p = np.exp(values - np.logaddexp.reduce(values, axis=-1, keepdims=True))
-    p = np.take_along_axis(p, target[..., None], axis=-1)[..., 0]
-    odds = np.log((1 - p) / p) - np.log((1 - best.probability) / best.probability)
-    assert (odds <= gap + 1e-9).all()
-    assert (odds >= -1e-8).all()
-
-
-def test_random_problems_neglect_the_largest_beta_only_beyond_two_outputs() -> None:
-    assert not drawn(100, 8, 2, 10.0, 0).neglects.any()
-    assert 0 < drawn(200, 8, 5, 10.0, 0).neglects.mean() < 0.5
-    assert near_equation_30(50, 0.1, 0).neglects.all()
-
-
 def test_attention_learns_and_the_optimum_is_ahead(done: xr.DataTree) -> None:
-    gold, best = curve(done, "gold_attention", LEARNED)[0], curve(done, "gold_optimal", LEARNED)[0]
+    run = SMALL.read(done)
+    gold, best = (curve(run, name)[0] for name in ("gold_attention", "gold_optimal"))
     assert gold[-1] > 0.5 > gold[0]
     assert (best[2:] > gold[2:]).all()
-    losses = [curve(done, name, LEARNED) for name in ("loss_optimal", "loss_largest", "loss")]
+    losses = [curve(run, name) for name in ("loss_optimal", "loss_largest", "loss")]
     assert (losses[0] <= losses[1] + 1e-8).all()
     assert (losses[0] <= losses[2] + 1e-6).all()
-    assert curve(done, "gold_attention", UNIFORM) == pytest.approx(1 / 7, rel=1e-6)
+    assert curve(run, "gold_attention", "uniform").to_numpy() == pytest.approx(1 / 7, rel=1e-6)
 
 
 def test_claims_are_decided_and_every_control_fails(done: xr.DataTree) -> None:
@@ -113,8 +84,12 @@ def test_claims_are_decided_and_every_control_fails(done: xr.DataTree) -> None:
 
 
 def test_figures_and_tables_are_drawn(done: xr.DataTree) -> None:
-    assert [figure.name for figure in SMALL.figures(done)] == ["training", "losses", "random"]
-    example, training, random = SMALL.tables(done)
+    assert [figure.name for figure in SMALL.figures(SMALL.read(done))] == [
+        "training",
+        "losses",
+        "random",
+    ]
+    example, training, random = SMALL.tables(SMALL.read(done))
     assert "0.8590" in example.title
     assert [row[2] for row in example.rows] == pytest.approx([0, 0.5, 0.5], abs=1e-6)
     assert len(training.rows) == 2 * len(QUANTITIES) - 2
@@ -127,11 +102,18 @@ def test_figures_and_tables_are_drawn(done: xr.DataTree) -> None:
         ({"outputs": (3, 5)}, r"outputs = \(3, 5\)"),
         ({"spreads": (100.0,)}, "up to 50"),
         ({"points": 8}, "whole number of steps"),
-        ({"engine": "flow"}, "expected 'descent'"),
+        ({"engine": "flow"}, "engine = 'flow': expected 'adam'"),
         ({"held_out": 0}, "held_out = 0"),
         ({"types": 5}, "no word occurs twice"),
     ],
 )
 def test_bad_fields_are_quoted(change: dict, words: str) -> None:
     with pytest.raises(AttnscopeError, match=words):
-        dataclasses.replace(SMALL, **change)
+        SMALL.but(**change)
+
+
+def test_a_spec_of_an_older_run_still_opens() -> None:
+    old = {**SMALL.to_json(), "engine": "descent", "lr": 1.0, "epochs": 200, "correct": False}
+    for name in ("steps", "eps", "clip", "warmup"):
+        del old[name]
+    assert OptimalAttention.from_json(old) == SMALL

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
 import xarray as xr
+from _copying_tree import jumps
 
 import attnscope
-from attnscope.claims import Finding
-from attnscope.claims.claim import examine
+from attnscope.claims import Finding, examine
 from attnscope.errors import AttnscopeError
-from attnscope.studies.snell2021._copying_readings import READINGS
-from attnscope.studies.snell2021._permutation_cases import (
-    CASES,
-    COPIED,
-    COPIED_UNIFORM,
-    REORDERED,
-    REORDERED_UNIFORM,
-)
-from attnscope.studies.snell2021.permutation import FixedPermutation
+from attnscope.studies.snell2021._copying_study import UNIFORM
+from attnscope.studies.snell2021.permutation import COPIED, REORDERED, PermutationStudy
 
 pytestmark = pytest.mark.xdist_group("snell2021 permutation")  # one fixture for all
 
-SMALL = FixedPermutation(
-    seeds=2, length=4, types=6, width=6, batch=8, held_out=4, epochs=8, points=5, verdict=6
+SMALL = PermutationStudy().but(
+    seeds=2, length=4, types=6, width=6, batch=8, held_out=4, steps=8, points=5, verdict=6
 )
 
 
@@ -44,18 +35,18 @@ def test_gold_is_the_order_of_each_seed(done: xr.DataTree) -> None:
     gold = dict(zip(SMALL.runs(), done["data/gold"].to_numpy().tolist(), strict=True))
     for seed in range(2):
         assert gold[COPIED, seed] == [0, 1, 2, 3, 4]
-        assert gold[REORDERED, seed] == gold[REORDERED_UNIFORM, seed] != gold[COPIED, seed]
+        assert gold[REORDERED, seed] == gold[REORDERED + UNIFORM, seed] != gold[COPIED, seed]
         assert sorted(gold[REORDERED, seed]) == gold[COPIED, seed]
     assert gold[REORDERED, 0] != gold[REORDERED, 1]
 
 
 def test_cases_of_a_seed_start_alike_and_read_the_same_words() -> None:
-    models = [SMALL.build(case, 1).model for case in CASES]
+    models = [SMALL.build(case, 1).model for case in SMALL.cases]
     for other in models[1:]:
         pairs = zip(models[0].parameters(), other.parameters(), strict=True)
         assert all(torch.equal(a, b) for a, b in pairs)
     rows = torch.arange(8)
-    copied, reordered = (SMALL.task(case, 1).stream(1).batch(rows) for case in CASES[:2])
+    copied, reordered = (SMALL.task(case, 1).stream(1).batch(rows) for case in SMALL.cases[:2])
     assert torch.equal(copied.source, reordered.source)
     assert not torch.equal(copied.target, reordered.target)
 
@@ -71,11 +62,11 @@ def test_both_tasks_are_told_alike(done: xr.DataTree) -> None:
 
 
 def test_figures_and_tables_are_drawn(done: xr.DataTree) -> None:
-    names = [figure.name for figure in SMALL.figures(done)]
+    names = [figure.name for figure in SMALL.figures(SMALL.read(done))]
     assert names == ["fixed-permutation", "attention-cannot-follow"]
-    learned, counts, readings, seeds = SMALL.tables(done)
+    learned, counts, readings, seeds = SMALL.tables(SMALL.read(done))
     assert {row[0] for row in learned.rows} == {COPIED, REORDERED}
-    assert [row[0] for row in counts.rows] == [row[0] for row in readings.rows] == list(CASES)
+    assert [row[0] for row in counts.rows] == [row[0] for row in readings.rows] == list(SMALL.cases)
     assert len(seeds.rows) == 4
 
 
@@ -83,26 +74,15 @@ NEVER = 1e9
 AS_PUBLISHED = {
     COPIED: (20.0, 60.0, 70.0),
     REORDERED: (20.0, NEVER, NEVER),
-    COPIED_UNIFORM: (20.0, NEVER, NEVER),
-    REORDERED_UNIFORM: (20.0, NEVER, NEVER),
+    COPIED + UNIFORM: (20.0, NEVER, NEVER),
+    REORDERED + UNIFORM: (20.0, NEVER, NEVER),
 }
 
 
 def judge(learned: dict[str, tuple[float, float, float]]) -> dict[str, Finding]:
-    """Judge a trajectory whose knowledge, attention and accuracy jump to 1 at given steps."""
-    spec = FixedPermutation()
-    steps = np.linspace(0, spec.epochs, spec.points)
-    runs = [(case, seed) for seed in range(3) for case in CASES]
-    values = np.zeros((len(runs), len(steps), len(READINGS)))
-    for run, (case, seed) in enumerate(runs):
-        for name, at in zip(("knowledge", "attention", "accuracy"), learned[case], strict=True):
-            values[run, :, list(READINGS).index(name)] = steps > at + 5 * seed
-    data = xr.Dataset(
-        {"reading": (("run", "step", "reading"), values)},
-        coords={"time": ("step", steps), "case": ("run", [case for case, _ in runs])},
-    )
-    tree = xr.DataTree.from_dict({"/observables": data})
-    return {claim.key: examine(claim, tree) for claim in spec.claims()}
+    study = PermutationStudy()
+    run = jumps(study, learned)
+    return {claim.key: examine(claim, run) for claim in study.claims()}
 
 
 def test_every_claim_holds_on_curves_as_published() -> None:
@@ -116,7 +96,7 @@ def test_every_claim_holds_on_curves_as_published() -> None:
     [
         ({COPIED: (20.0, 60.0, 320.0)}, {"copying-perfect"}),
         ({REORDERED: (20.0, 90.0, 95.0)}, {"reordering-fails", "attention-lags"}),
-        ({REORDERED_UNIFORM: (100.0, NEVER, NEVER)}, {"same-knowledge"}),
+        ({REORDERED + UNIFORM: (100.0, NEVER, NEVER)}, {"same-knowledge"}),
         ({REORDERED: (NEVER, NEVER, NEVER)}, {"known-unattended"}),
     ],
 )
@@ -127,4 +107,4 @@ def test_claims_can_fail(change: dict[str, tuple[float, float, float]], fails: s
 
 def test_bad_input_gets_a_sentence() -> None:
     with pytest.raises(AttnscopeError, match="verdict = 7: expected a step that is recorded"):
-        dataclasses.replace(SMALL, verdict=7)
+        SMALL.but(verdict=7)

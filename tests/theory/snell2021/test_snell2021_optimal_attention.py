@@ -8,7 +8,13 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from attnscope.errors import AttnscopeError
-from attnscope.theory.snell2021 import correct_probability, optimal_attention
+from attnscope.theory.snell2021 import (
+    correct_probability,
+    frank_wolfe_gap,
+    near_equation_30,
+    optimal_attention,
+    random_optimum,
+)
 
 COUNTEREXAMPLE = [[0, 0, 0], [0, -10, 5], [0, 5, -10]]
 
@@ -126,3 +132,26 @@ def test_bad_input_is_quoted() -> None:
     rng = np.random.default_rng(0)
     with pytest.raises(AttnscopeError, match="largest gap"):
         optimal_attention(1e4 * rng.standard_normal((20, 20, 10)), np.zeros(20))
+
+
+def test_gap_of_any_attention_bounds_what_can_be_gained() -> None:
+    rng = np.random.default_rng(0)
+    logits, offset = 2 * rng.standard_normal((3, 1, 5, 4)), rng.standard_normal((3, 2, 4))
+    target = rng.integers(4, size=(3, 2))
+    best = optimal_attention(logits, target, offset)
+    alpha = rng.dirichlet(np.ones(5), size=(3, 2))
+    gap = frank_wolfe_gap(logits, target, offset, alpha)
+    at_best = frank_wolfe_gap(logits, target, offset, best.alpha)
+    assert at_best == pytest.approx(best.gap, abs=1e-12)
+    values = np.einsum("ntl,ntlo->nto", alpha, np.broadcast_to(logits, (3, 2, 5, 4))) + offset
+    p = np.exp(values - np.logaddexp.reduce(values, axis=-1, keepdims=True))
+    p = np.take_along_axis(p, target[..., None], axis=-1)[..., 0]
+    odds = np.log((1 - p) / p) - np.log((1 - best.probability) / best.probability)
+    assert (odds <= gap + 1e-9).all()
+    assert (odds >= -1e-8).all()
+
+
+def test_random_problems_neglect_the_largest_beta_only_beyond_two_outputs() -> None:
+    assert not random_optimum(100, 8, 2, 10.0, 0).neglects.any()
+    assert 0 < random_optimum(200, 8, 5, 10.0, 0).neglects.mean() < 0.5
+    assert near_equation_30(50, 0.1, 0).neglects.all()

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from attnscope.catalogue import load
 from attnscope.errors import AttnscopeError, nearest
-from attnscope.studies.old import Study
 
 if TYPE_CHECKING:
-    import xarray as xr
-
-    from attnscope.claims import Finding
-    from attnscope.lab.worlds.scene import Attention
+    from attnscope.experiment import Playable
 
 Value = int | float | str
 Setting = dict[str, Value]
-NOW = "the moment played below"
-"""Label of the rules that move with the attention that is played."""
 LAST_DRAW = 9_999
 """Largest seed that the page draws."""
 
@@ -96,35 +89,6 @@ Control = Slider | Choice
 
 
 @dataclass(frozen=True)
-class PlayStudy(Study):
-    """A study of one draw, whose fields are what a page's controls say."""
-
-    seeds: int = 1
-    """One draw at a time."""
-    draw: int = 0
-    """Seed of the data and of the start."""
-
-    def runs(self) -> list[tuple[str, int]]:
-        """Return the cases, all with the seed that was drawn."""
-        return [(case, self.draw) for case in self.cases()]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.seeds != 1:
-            raise AttnscopeError(f"seeds = {self.seeds}: expected 1; draw says which.")
-        if self.draw < 0:
-            raise AttnscopeError(f"draw = {self.draw}: expected 0 or more.")
-
-    def attention(self, tree: xr.DataTree) -> Attention:
-        """Return attention on one sentence over time."""
-        raise NotImplementedError
-
-    def outcome(self, tree: xr.DataTree, found: Sequence[Finding]) -> str:
-        """Say in a sentence how the run ended."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
 class World:
     """Something to play with.
 
@@ -132,8 +96,8 @@ class World:
         key: the paper's citation key.
         title: stands in the menu.
         sentence: what it is about, in words for a class.
-        study_name: class of the module ``attnscope.lab.worlds.<key>`` whose fields the controls
-            set. It is imported when a run is wanted, and not to show the controls.
+        study: name of the study whose settings the controls are. It is imported when a run is
+            wanted, and not to show the controls.
         controls: in the order of the page.
         opening: the value of every control when the page opens, the default of the study.
     """
@@ -141,20 +105,13 @@ class World:
     key: str
     title: str
     sentence: str
-    study_name: str
+    study: str
     controls: tuple[Control, ...]
     opening: Setting
 
     def defaults(self) -> Setting:
         """Return the value of every control, and the draw, when the page opens."""
         return {**self.opening, "draw": 0}
-
-    @property
-    def study(self) -> type[PlayStudy]:
-        """The study whose fields the controls set."""
-        module = importlib.import_module(f"attnscope.lab.worlds.{self.key}")
-        found: type[PlayStudy] = getattr(module, self.study_name)
-        return found
 
     def admit(self, wanted: dict[str, Any]) -> tuple[Setting, list[str]]:
         """Bring a setting into the limits; what is missing or nonsense is as when the page opens.
@@ -178,10 +135,14 @@ class World:
                 said += [sentence] if sentence else []
         return setting, said
 
-    def spec(self, setting: Setting) -> PlayStudy:
+    def spec(self, setting: Setting) -> Playable:
         """Return the study of a setting.
 
         Raises:
             AttnscopeError: two controls do not go together.
         """
-        return self.study(**setting)  # type: ignore[arg-type]
+        from attnscope.experiment import Playable
+
+        found = load(self.study)
+        assert issubclass(found, Playable)
+        return found().but(**setting)

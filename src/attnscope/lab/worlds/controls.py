@@ -9,7 +9,7 @@ LU2021 = World(
     "Lu's topic words",
     "One word in each sentence names its topic. Attention has to find it: as its score grows, so "
     "does its embedding, along a curve that is known in advance.",
-    "TopicWordsPlay",
+    "lu2021.topic_words",
     (
         Slider(
             "m",
@@ -45,7 +45,7 @@ LI2023 = World(
     "Li's topic documents",
     "Documents mix a few topics, and a transformer guesses hidden words. First its values learn "
     "which words go together. Attention stays asleep until a moment that can be computed.",
-    "TopicDocumentsPlay",
+    "li2023.topic_documents",
     (
         Slider("topics", "Topics", tuple(range(3, 11))),
         Slider("words", "Words of a topic", tuple(range(2, 11))),
@@ -67,7 +67,7 @@ LI2023 = World(
             (1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3),
         ),
         Slider("documents", "Documents", (20, 50, 100, 200, 400)),
-        Slider("epochs", "Training time", (250, 500, 1000, 1500, 2000, 3000, 4000)),
+        Slider("until", "Training time", (250, 500, 1000, 1500, 2000, 3000, 4000)),
     ),
     {
         "topics": 5,
@@ -76,7 +76,7 @@ LI2023 = World(
         "noise": 1e-2,
         "value_noise": 1e-2,
         "documents": 100,
-        "epochs": 1500,
+        "until": 1500,
     },
 )
 SCALES = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0)
@@ -85,7 +85,7 @@ SONG2024 = World(
     "Song's regression",
     "Attention has to fit random labels. With enough width it always gets there, and how fast is "
     "certain before training. With queries trained alone, softmax can get stuck.",
-    "RegressionPlay",
+    "song2024.regression",
     (
         Choice("kernel", "Kernel", (("softmax", "softmax"), ("gaussian", "Gaussian"))),
         Choice(
@@ -94,7 +94,7 @@ SONG2024 = World(
             (("all", "W^Q, W^K and W^V"), ("query", "W^Q alone")),
             "W^Q alone is where the two kernels differ.",
         ),
-        Slider("epochs", "Training time (steps)", (200, 500, 1000, 2000, 5000, 10_000)),
+        Slider("until", "Training time", (2.0, 5.0, 10.0, 20.0, 50.0, 100.0)),
         Slider("sequences", "Sequences (N)", tuple(range(1, 16))),
         Slider("length", "Tokens in a sequence (n)", tuple(range(2, 9))),
         Slider(
@@ -121,7 +121,7 @@ SONG2024 = World(
     {
         "kernel": "softmax",
         "trained": "all",
-        "epochs": 2000,
+        "until": 20.0,
         "sequences": 6,
         "length": 4,
         "width": 16,
@@ -137,7 +137,7 @@ SNELL2021 = World(
     "Snell's toy system",
     "A translator cannot know where to look before it knows some words. Under uniform attention "
     "words that occur together are learned first; then attention follows what is known.",
-    "WordsFirstPlay",
+    "snell2021.words_first",
     (
         Slider("length", "Words in a sentence", tuple(range(2, 11))),
         Slider(
@@ -158,7 +158,7 @@ SNELL2021 = World(
             (10, 20, 50, 100, 200, 500, 1000, 2000, 5000),
             "The theory from counts alone is for very wide models.",
         ),
-        Slider("epochs", "Training time", (50, 100, 150, 300, 600)),
+        Slider("until", "Training time", (0.05, 0.1, 0.15, 0.3, 0.6)),
         Slider("head_start", "Toy: head start of the right word (β₁ - β₀)", STARTS),
         Slider(
             "first_look",
@@ -173,7 +173,7 @@ SNELL2021 = World(
         "pairs": 100,
         "noise": 0.0,
         "width": 2000,
-        "epochs": 300,
+        "until": 0.3,
         "head_start": 0.05,
         "first_look": 0.0,
     },

@@ -5,41 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from attnscope.claims import Finding, examine
-from attnscope.lab.worlds.base import PlayStudy
-from attnscope.lab.worlds.solving import solve
-from attnscope.report.figure import Figure
-from attnscope.results import command_line
-from attnscope.results import python_lines
-
-
-@dataclass(frozen=True, eq=False)
-class Attention:
-    """Attention on one sentence over time.
-
-    Args:
-        title: what is attended to by what.
-        caption: how to read it.
-        times: on the axis that the figures have, shape ``(moment,)``.
-        unit: what the times count.
-        keys: the words that are looked at.
-        queries: the words that look; a single one for a sentence as a whole.
-        weights: shape ``(moment, query, key)``.
-        groups: colour number of each key, -1 for none.
-        right: which key each query should look at, -1 if that cannot be said.
-    """
-
-    title: str
-    caption: str
-    times: np.ndarray
-    unit: str
-    keys: tuple[str, ...]
-    queries: tuple[str, ...]
-    weights: np.ndarray
-    groups: tuple[int, ...]
-    right: tuple[int, ...]
+from attnscope.claims import Finding, examine_all
+from attnscope.experiment import AttentionOverTime, Playable, solve
+from attnscope.report import Figure
+from attnscope.results import command_line, python_lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +28,7 @@ class Scene:
     """
 
     figures: tuple[Figure, ...]
-    attention: Attention
+    attention: AttentionOverTime
     findings: tuple[Finding, ...]
     outcome: str
     python: str
@@ -69,7 +38,7 @@ class Scene:
     drawing_seconds: float
 
 
-def scene(study: PlayStudy, stopped: Callable[[], bool] = lambda: False) -> Scene:
+def scene(study: Playable, stopped: Callable[[], bool] = lambda: False) -> Scene:
     """Run a study in memory and draw it.
 
     Raises:
@@ -77,14 +46,14 @@ def scene(study: PlayStudy, stopped: Callable[[], bool] = lambda: False) -> Scen
         AttnscopeError: the run broke down.
     """
     solved = solve(study, stopped)
-    tree = solved.tree
-    found = tuple(examine(claim, tree) for claim in study.claims())
-    figures, attention = tuple(study.figures(tree)), study.attention(tree)
+    run = study.read(solved.tree)
+    found = tuple(examine_all(study.claims(), run))
+    figures, attention = tuple(study.figures(run)), study.attention(run)
     return Scene(
         figures,
         attention,
         found,
-        f"{study.outcome(tree, found)} {verdicts(found)}",
+        f"{study.outcome(run, found)} {verdicts(found)}",
         python_lines(study),
         command_line(study),
         solved.seconds,

@@ -65,26 +65,21 @@ class UniformGradient:
         shape = (topic.vocabulary, topic.vocabulary)
         return li2023.score_gradient(loss, shape, topic.attention_dim, self.dtype)
 
+    def side(self, model: nn.Module, which: int) -> Tensor:
+        """Return a side of G's leading singular triple: 1 for keys, 2 for queries."""
+        return torch.from_numpy(li2023.top_singular(self(model)[None].numpy())[which][0])
+
     def observables(self) -> tuple[Observable, ...]:
         """Return the readings of a run with uniform attention: G's leading singular triple."""
 
         def sigma(model: nn.Module) -> Tensor:
             return torch.linalg.svdvals(self(model))[:2]
 
-        def side(which: int) -> Observable:
-            name, word, letter = (("left", "key", "u"), ("right", "query", "w"))[which]
-
-            def read(model: nn.Module) -> Tensor:
-                _, left, right = li2023.top_singular(self(model)[None].numpy())
-                return torch.from_numpy((left, right)[which][0])
-
-            meaning = f"{letter}, {word} side of the leading singular pair of G"
-            return Observable(name, read, (word,), "", meaning)
-
+        what = "side of the leading singular pair of G"
         return (
             Observable("sigma", sigma, ("rank",), "1/time", "two largest singular values of G"),
-            side(0),
-            side(1),
+            Observable("left", lambda m: self.side(m, 1), ("key",), "", f"u, key {what}"),
+            Observable("right", lambda m: self.side(m, 2), ("query",), "", f"w, query {what}"),
         )
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from attnscope.studies.lu2021.sen import Sen as Sen
     from attnscope.studies.lu2021.sst import Sst as Sst
     from attnscope.studies.lu2021.synergy import Synergy as Synergy
+    from attnscope.studies.lu2021.topic_words import TopicWordsRun as TopicWordsRun
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
@@ -21,5 +22,6 @@ __getattr__, __dir__, __all__ = attach(
         "sen": ("Sen",),
         "sst": ("Sst",),
         "synergy": ("Synergy",),
+        "topic_words": ("TopicWordsRun",),
     },
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,12 +15,15 @@ from attnscope.bounds import Count, Positive, Several
 from attnscope.engines import Descent, Flow, Given, Linear, Observable, Record
 from attnscope.engines.observe import Schedule
 from attnscope.experiment import Problem, Study
-from attnscope.models import BagAttention, classifier
+from attnscope.models import BagAttention, KeyQuery, classifier
 from attnscope.models.bag_attention import Freeze
 from attnscope.models.classifiers import Kind
 from attnscope.models.objective import BagObjective
-from attnscope.tasks import Bags, TopicWords, TopicWordsData
+from attnscope.probes import rank_correlation
+from attnscope.report import Line, Table
+from attnscope.tasks import Bags, Sentences, TopicWords, TopicWordsData
 from attnscope.theory import lu2021
+from attnscope.trajectory import Readings
 
 CITATION = "Lu, Mao, Nayak. On the Dynamics of Training Attention Models. ICLR 2021."
 MODELS: tuple[Kind, ...] = ("FC", "TC", "TL")
@@ -42,15 +46,23 @@ class TopicWordsStudy(Study):
     citation = CITATION
     labels: ClassVar = {"side": ("score", "embedding")}
 
-    def model(self, kind: Kind, seed: int, freeze: Freeze = "nothing") -> BagAttention:
+    def model(
+        self,
+        kind: Kind,
+        seed: int,
+        freeze: Freeze = "nothing",
+        scores: Callable[[torch.Generator], KeyQuery] | None = None,
+    ) -> BagAttention:
         """Return Attn-``kind`` at its initial state; one seed gives all kinds one embedding."""
         generator = torch.Generator().manual_seed(seed)
         embedding_source = torch.Generator().manual_seed(seed + 1_000_003)
+        keys = scores(generator) if scores is not None else None
         reader = classifier(kind, self.dim, self.task.topics, generator=generator)
         return BagAttention(
             self.task.vocabulary,
             self.dim,
             reader,
+            scores=keys,
             std=self.variance**0.5,
             freeze=freeze,
             generator=embedding_source,
@@ -149,13 +161,41 @@ def sentence_readings(data: TopicWordsData) -> tuple[Observable, ...]:
     )
 
 
-def accuracy(model: nn.Module, bags: Bags) -> Tensor:
+def accuracy(model: nn.Module, sentences: Bags | Sentences) -> Tensor:
     """Return the share of sentences that the model classifies rightly."""
-    logits: Tensor = model(bags)
-    return (logits.argmax(dim=1) == bags.labels).double().mean()
+    logits: Tensor = model(sentences)
+    return (logits.argmax(dim=1) == sentences.labels).double().mean()
 
 
 def bag(model: nn.Module) -> BagAttention:
     """Return a model as what it is."""
     assert isinstance(model, BagAttention)
     return model
+
+
+def least_correlation(run: Readings, shuffled: bool) -> np.ndarray:
+    """Return the smallest rank correlation of score and norm over training, one number per seed.
+
+    Args:
+        run: the readings of one case.
+        shuffled: permute the norms in time, the same for every case.
+    """
+    norm = run.norm.to_numpy()
+    if shuffled:
+        norm = np.random.default_rng(0).permuted(norm, axis=1)
+    return np.asarray(rank_correlation(run.score.to_numpy(), norm, axis=1).min(axis=1))
+
+
+def norm_over_score(run: Readings, m: float, theory: str, seed: str = "seed") -> tuple[Line, ...]:
+    """Return the first word's norm against its score, a line for each seed, and eq (10)."""
+    score, norm = run.score[..., 0], run.norm[..., 0]
+    grid = np.linspace(0, max(0.1, float(score.max())) * 1.05, 100)
+    pairs = enumerate(zip(score.to_numpy(), norm.to_numpy(), strict=True))
+    lines = [Line(x, y, f"{seed} {i}", i, thin=True) for i, (x, y) in pairs]
+    return (*lines, Line(grid, lu2021.norm_from_score(grid, m), theory, theory=True))
+
+
+def seed_by_seed(name: str, title: str, columns: Mapping[str, xr.DataArray]) -> Table:
+    """Tabulate what has one number per seed, a row for each."""
+    rows = zip(*(column.to_numpy().tolist() for column in columns.values()), strict=True)
+    return Table(name, title, ("seed", *columns), tuple((i, *row) for i, row in enumerate(rows)))

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
 
 import numpy as np
-import torch
 import xarray as xr
 
-from attnscope.claims import above, below
-from attnscope.studies.old import Claim
+from attnscope.bounds import Count, Positive
+from attnscope.claims import Claim, above, below
 from attnscope.errors import AttnscopeError
-from attnscope.models import BagAttention, KeyQuery, classifier
-from attnscope.models.classifiers import Kind
-from attnscope.probes import average, mean_interval, rank_correlation, relative_deviation
-from attnscope.report.figure import Dots, Figure, Line, Panel
-from attnscope.report.page import Table
 from attnscope.experiment import Problem
-from attnscope.studies.lu2021._topic_words import TopicWordsStudy
-from attnscope.trajectory import select
+from attnscope.models import KeyQuery
+from attnscope.probes import mean_interval
+from attnscope.report import Dots, Figure, Panel, Table, ends
+from attnscope.studies.lu2021._topic_words import (
+    MODELS,
+    TopicWordsStudy,
+    least_correlation,
+    norm_over_score,
+)
 from attnscope.theory import lu2021
+from attnscope.trajectory import Readings
 
-MODELS: tuple[Kind, ...] = ("FC", "TC", "TL")
 FIXED = ", fixed query"
 SHOWN = 5.0
 """Where the axes of Fig 10 end."""
@@ -35,27 +36,30 @@ class Query(TopicWordsStudy):
     With a fixed query the variance would not matter; those cases are the control.
     """
 
-    epochs: int = 5000
-    query_dim: int = 15
+    query_dim: Count = 15
     """d', length of keys and query."""
-    query_variances: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0)
+    query_variances: tuple[Positive, ...] = (0.1, 0.5, 1.0, 2.0)
     """σ² of the entries of the initial query."""
 
-    quick: ClassVar[dict[str, Any]] = {"seeds": 1, "query_variances": (0.1, 2.0)}
+    quick = {"seeds": 1, "query_variances": (0.1, 2.0)}
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        bad = [v for v in self.query_variances if not v > 0]
-        if bad or len(self.query_variances) < 2:
+    def check(self) -> None:
+        """Check that there are variances to compare."""
+        if len(self.query_variances) < 2:
             raise AttnscopeError(
                 f"query_variances = {self.query_variances}: expected two or more numbers above 0."
             )
 
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """The smallest and the largest variance."""
+        return min(self.query_variances), max(self.query_variances)
+
+    @property
     def cases(self) -> tuple[str, ...]:
-        """Return model and variance, and the extreme variances with a fixed query."""
-        trained = [f"{kind}, σ² = {v:g}" for kind in MODELS for v in self.query_variances]
-        ends = (min(self.query_variances), max(self.query_variances))
-        return (*trained, *(f"FC, σ² = {v:g}{FIXED}" for v in ends))
+        """Model and variance, and the extreme variances with a fixed query."""
+        trained = (named(kind, variance) for kind in MODELS for variance in self.query_variances)
+        return (*trained, *(named("FC", variance, FIXED) for variance in self.extremes))
 
     def build(self, case: str, seed: int) -> Problem:
         """Make the run of one model, one variance and one seed.
@@ -64,121 +68,95 @@ class Query(TopicWordsStudy):
         move at the rate lr ‖q‖², so a larger query also means a longer training.
         """
         kind = next(kind for kind in MODELS if case.startswith(kind))
-        variance = float(case.removesuffix(FIXED).split("= ")[1])
-        source = torch.Generator().manual_seed(seed)
-        vocabulary = self.task().vocabulary
-        scores = KeyQuery(
-            vocabulary,
+        scores = partial(
+            KeyQuery,
+            self.task.vocabulary,
             self.query_dim,
-            variance=variance,
+            variance=float(case.removesuffix(FIXED).split("= ")[1]),
             train_query=not case.endswith(FIXED),
-            generator=source,
         )
-        model = BagAttention(
-            vocabulary,
-            self.dim,
-            classifier(kind, self.dim, self.topics, generator=source),
-            scores=scores,
-            std=self.variance**0.5,
-            generator=torch.Generator().manual_seed(seed + 1_000_003),
-        )
-        return self.problem(model, self.task().sample(seed))
+        model = self.model(kind, seed, scores=lambda source: scores(generator=source))
+        return self.problem(model, self.task.sample(seed))
 
-    def theory(self, tree: xr.DataTree) -> xr.Dataset:
+    def theory(self, run: Readings) -> dict[str, object]:
         """Predict norms by Corollary 1."""
-        score = tree["observables/score"]
-        return xr.Dataset(
-            {"norm": (score.dims, lu2021.norm_from_score(score.to_numpy(), self.m))},
-            coords={"time": ("step", tree["observables/time"].to_numpy())},
-        )
+        return {"norm": (run.score.dims, lu2021.norm_from_score(run.score, self.task.m))}
 
-    def claims(self) -> tuple[Claim, ...]:
+    def claims(self) -> list[Claim]:
         """Return what appendix B says."""
-        return (
-            *(self._monotone(kind) for kind in MODELS),
-            *(self._approaches(kind, SHOWN) for kind in MODELS),
-            *(self._approaches(kind, np.inf) for kind in MODELS),
-        )
+        low, high = self.extremes
 
-    def _monotone(self, kind: str) -> Claim:
-        cases = [f"{kind}, σ² = {v:g}" for v in self.query_variances]
+        def least(run: Readings, given: tuple[str, bool]) -> np.ndarray:
+            kind, shuffled = given
+            cases = [run.of(named(kind, variance)) for variance in self.query_variances]
+            return np.min([least_correlation(case, shuffled) for case in cases], axis=0)
 
-        def least(tree: xr.DataTree, shuffled: bool) -> np.ndarray:
-            values = []
-            for case in cases:
-                score = select(tree, "score", case).to_numpy()
-                norm = select(tree, "norm", case).to_numpy()
-                if shuffled:
-                    norm = np.random.default_rng(0).permuted(norm, axis=1)
-                values.append(rank_correlation(score, norm, axis=1).min(axis=1))
-            return np.asarray(np.min(values, axis=0))
+        def shrinks(run: Readings, given: tuple[str, str, float]) -> xr.DataArray:
+            kind, suffix, reach = given
+            far, near = (distance(run.of(named(kind, v, suffix)), reach) for v in (low, high))
+            return near / far
 
-        return Claim(
-            key=f"positive-{kind}",
-            sentence=f"Attn-{kind} with a trainable query: score and norm grow together, however "
-            "the query is initialised.",
-            source="appendix B, Fig 10",
-            paper="positive relationship always preserved",
-            statistic=lambda tree: least(tree, False),
-            criterion=above(0.99),
-            control_sentence="the same norms in a random order of time",
-            control=lambda tree: least(tree, True),
-            measure="smallest rank correlation over training, of any word and variance",
-        )
-
-    def _approaches(self, kind: str, reach: float) -> Claim:
-        low, high = min(self.query_variances), max(self.query_variances)
-        shown = reach < np.inf
-
-        def shrinks(tree: xr.DataTree, name: str, suffix: str) -> np.ndarray:
-            far, near = (f"{name}, σ² = {v:g}{suffix}" for v in (low, high))
-            return distance(tree, near, reach) / distance(tree, far, reach)
-
-        return Claim(
-            key=f"approaches-{kind}" + ("" if shown else "-to-the-end"),
-            sentence=f"Attn-{kind}: the larger the initial query, the closer the curve is to "
-            + (f"eq (10), up to a score of {reach:g}." if shown else "eq (10), to the end."),
-            source="appendix B, Fig 10" + ("" if shown else ", which ends at a score of 5"),
-            paper="approaches the theoretical curve",
-            statistic=lambda tree: shrinks(tree, kind, ""),
-            criterion=below(0.5),
-            control_sentence="Attn-FC with a fixed query, for which the variance only sets the "
-            "clock",
-            control=lambda tree: shrinks(tree, "FC", FIXED),
-            measure=f"mean relative deviation at σ² = {high:g} over that at σ² = {low:g}",
-            reason="training keeps ‖q‖² - Σ‖κ_w‖² constant, so while n topic words reach the score "
-            "s the query grows by about n s²/‖q‖²: also a large query does not stay what it was.",
-        )
-
-    def figures(self, tree: xr.DataTree) -> list[Figure]:
-        """Draw Fig 10, and the deviation against the variance."""
-        panels = []
-        for kind in MODELS:
-            for variance in self.query_variances:
-                case = f"{kind}, σ² = {variance:g}"
-                score = select(tree, "score", case).isel(word=0).to_numpy()
-                norm = select(tree, "norm", case).isel(word=0).to_numpy()
-                grid = np.linspace(0, max(0.1, float(np.nanmax(score))) * 1.05, 100)
-                lines = [
-                    Line(score[i], norm[i], f"seed {i}", i, thin=True) for i in range(len(score))
-                ]
-                curve = lu2021.norm_from_score(grid, self.m)
-                panels.append(
-                    Panel(
-                        f"Attn-{case}",
-                        "score of a topic word",
-                        "norm of its embedding",
-                        (*lines, Line(grid, curve, "Corollary 1", theory=True)),
-                    )
-                )
-        dots = []
-        for i, kind in enumerate(MODELS):
-            values = np.stack(
-                [distance(tree, f"{kind}, σ² = {v:g}", SHOWN) for v in self.query_variances], axis=1
+        positive = [
+            Claim(
+                f"positive-{kind}",
+                f"Attn-{kind} with a trainable query: score and norm grow together, however the "
+                "query is initialised.",
+                least,
+                (kind, False),
+                above(0.99),
+                ((kind, True), "the same norms in a random order of time"),
+                "appendix B, Fig 10",
+                "positive relationship always preserved",
+                "smallest rank correlation over training, of any word and variance",
             )
-            mean, low, high = mean_interval(values)
-            x = np.asarray(self.query_variances)
-            dots.append(Dots(x, mean, low, high, f"Attn-{kind}", i))
+            for kind in MODELS
+        ]
+        approaches = [
+            Claim(
+                f"approaches-{kind}{key}",
+                f"Attn-{kind}: the larger the initial query, the closer the curve is to "
+                f"eq (10), {until}.",
+                shrinks,
+                (kind, "", reach),
+                below(0.5),
+                (
+                    ("FC", FIXED, reach),
+                    "Attn-FC with a fixed query, for which the variance only sets the clock",
+                ),
+                f"appendix B, Fig 10{end}",
+                "approaches the theoretical curve",
+                f"mean relative deviation at σ² = {high:g} over that at σ² = {low:g}",
+                reason="training keeps ‖q‖² - Σ‖κ_w‖² constant, so while n topic words reach the "
+                "score s the query grows by about n s²/‖q‖²: also a large query does not stay what "
+                "it was.",
+            )
+            for reach, key, until, end in (
+                (SHOWN, "", f"up to a score of {SHOWN:g}", ""),
+                (np.inf, "-to-the-end", "to the end", f", which ends at a score of {SHOWN:g}"),
+            )
+            for kind in MODELS
+        ]
+        return positive + approaches
+
+    def figures(self, run: Readings) -> list[Figure]:
+        """Draw Fig 10, and the deviation against the variance."""
+        variances, panels, dots = self.query_variances, [], []
+        for i, kind in enumerate(MODELS):
+            own = [named(kind, variance) for variance in variances]
+            for case in own:
+                marks = norm_over_score(run.of(case), self.task.m, "Corollary 1")
+                xlabel, ylabel = "score of a topic word", "norm of its embedding"
+                panels.append(Panel(f"Attn-{case}", xlabel, ylabel, marks))
+            interval = mean_interval(distance(run, SHOWN).sel(case=own).to_numpy(), axis=1)
+            dots.append(Dots(np.asarray(variances), *interval, f"Attn-{kind}", i))
+        deviation = Panel(
+            "distance to the closed form",
+            "variance σ² of the initial query",
+            "mean relative deviation",
+            tuple(dots),
+            xscale="log",
+            yscale="log",
+        )
         return [
             Figure(
                 "fig10-query",
@@ -186,7 +164,7 @@ class Query(TopicWordsStudy):
                 f"Embedding norm against score of one topic word, {self.seeds} seeds, rows by "
                 "classifier, columns by the variance σ² of the initial query (Lu 2021, Fig 10).",
                 tuple(panels),
-                columns=len(self.query_variances),
+                columns=len(variances),
             ),
             Figure(
                 "deviation",
@@ -194,49 +172,32 @@ class Query(TopicWordsStudy):
                 "Mean relative deviation from eq (10) while the norm is above 0.3 and the score "
                 f"up to {SHOWN:g}, all topic words; mean over {self.seeds} seeds with 95 % "
                 "intervals.",
-                (
-                    Panel(
-                        "distance to the closed form",
-                        "variance σ² of the initial query",
-                        "mean relative deviation",
-                        tuple(dots),
-                        xscale="log",
-                        yscale="log",
-                    ),
-                ),
+                (deviation,),
                 columns=1,
             ),
         ]
 
-    def tables(self, tree: xr.DataTree) -> list[Table]:
+    def tables(self, run: Readings) -> list[Table]:
         """Tabulate the deviation, case by case."""
-        rows = tuple(
-            (
-                case,
-                float(distance(tree, case, SHOWN).mean()),
-                float(distance(tree, case).mean()),
-                float(select(tree, "score", case).isel(step=-1).mean()),
-                float(select(tree, "loss", case).isel(step=-1).mean()),
-            )
-            for case in self.cases()
-        )
-        columns = (
-            "case",
-            "mean relative deviation up to score 5",
-            "mean relative deviation",
-            "mean topic score",
-            "loss (nats)",
-        )
-        return [Table("deviation", f"Distance to eq (10), {self.seeds} seeds", columns, rows)]
+        columns = {
+            "mean relative deviation up to score 5": distance(run, SHOWN),
+            "mean relative deviation": distance(run),
+            "mean topic score": run.score,
+            "loss (nats)": run.loss,
+        }
+        title = f"Distance to eq (10), {self.seeds} seeds"
+        return [ends(run, key="deviation", title=title, more=columns)]
 
 
-def distance(tree: xr.DataTree, case: str, reach: float = np.inf) -> np.ndarray:
+def named(kind: str, variance: float, suffix: str = "") -> str:
+    """Return the case of a model and a variance of the initial query."""
+    return f"{kind}, σ² = {variance:g}{suffix}"
+
+
+def distance(run: Readings, reach: float = np.inf) -> xr.DataArray:
     """Return the mean relative deviation from eq (10), per seed.
 
     Means are over topic words and record points with a norm above 0.3 and a score up to ``reach``.
     """
-    norm = select(tree, "norm", case).to_numpy()
-    predicted = select(tree, "norm", case, "theory").to_numpy()
-    deviation = relative_deviation(norm, predicted, 0.3)
-    deviation[select(tree, "score", case).to_numpy() > reach] = np.nan
-    return average(deviation, axis=(1, 2))
+    deviation = abs(run.norm - run.theory.norm) / run.norm
+    return deviation.where((run.norm > 0.3) & (run.score <= reach)).mean(("step", "word"))

@@ -12,6 +12,7 @@ from attnscope.claims import Claim, above, below
 from attnscope.experiment import Problem
 from attnscope.probes import histogram_interval, largest, relative_deviation
 from attnscope.report import Figure, Histogram, Line, Panel, Table, bands, ends
+from attnscope.report.figure import Scale
 from attnscope.studies.lu2021._topic_words import MODELS, TopicWordsStudy
 from attnscope.theory import lu2021
 from attnscope.trajectory import Readings, final, initial
@@ -86,9 +87,9 @@ class Sen(TopicWordsStudy):
         def ahead_of_training(run: Readings, classes: int) -> np.ndarray:
             score, norm = run.of("FC").score, run.of("FC").theory.norm_ahead.to_numpy()
             if classes != topics:
-                shares, times = map(self.shares, range(self.seeds)), score["time"]
+                shares, times = map(self.shares, score["seed"].to_numpy()), score["time"]
                 norm = np.stack([lu2021.fixed_linear_norm(times, m, classes, s) for s in shares])
-            ahead = lu2021.score_from_norm(norm, m)
+            ahead = xr.DataArray(lu2021.score_from_norm(norm, m), dims=score.dims)
             return np.asarray(abs(ahead - score).max(("step", "word")) / final(score).mean("word"))
 
         return [
@@ -215,7 +216,9 @@ class Sen(TopicWordsStudy):
 
     def sen_curves(self, run: Readings) -> Figure:
         """Draw Fig 2: one topic word's norm against its score, all seeds, and Corollary 1."""
-        task, panels, gaps = self.task, [], []
+        task = self.task
+        panels: list[Panel] = []
+        gaps: list[Panel] = []
         grid = np.linspace(0, 1.05 * float(run.score.sel(case=list(MODELS)).max()), 200)
         theory = Line(grid, lu2021.norm_from_score(grid, task.m), "Corollary 1", theory=True)
         zero = Line(grid[[0, -1]], np.zeros(2), "Corollary 1", theory=True)
@@ -289,7 +292,7 @@ class Sen(TopicWordsStudy):
             log = name == "loss"
             found = {f"Attn-{case}": run.of(case).get(name) for case in MODELS}
             marks = (*bands(found, x="epoch", log=log), *more[name])
-            yscale = "log" if log else "linear"
+            yscale: Scale = "log" if log else "linear"
             panels.append(Panel(title, "epoch", ylabel, marks, yscale=yscale))
         return Figure(
             "over-time",
@@ -317,7 +320,7 @@ class Sen(TopicWordsStudy):
         rows = []
         for case in ("FC", "TC"):
             error, shift, left = lemma2_shift(run.of(case))
-            rows.append((case, error, round(shift / self.training.lr), left))
+            rows.append((case, error, round(shift / (self.unit or 1.0)), left))
         return [
             ends(run, title=title, more=columns, head="model"),
             Table(
@@ -368,8 +371,8 @@ def lemma2_shift(run: Readings) -> tuple[float, float, float]:
 def _split(reading: xr.DataArray, part: tuple[int, int]) -> tuple[xr.DataArray, xr.DataArray]:
     """Return some words of the dictionary, and those that are neither topic words nor controls."""
     start, count = part
-    own = reading.sel(case=list(MODELS)).isel(vocab=slice(start, start + count))
-    return own, reading.sel(case=list(MODELS)).isel(vocab=slice(2 * count, None))
+    models = reading.sel(case=[case for case in MODELS if case in reading["case"]])
+    return models.isel(vocab=slice(start, start + count)), models.isel(vocab=slice(2 * count, None))
 
 
 def scores_apart(run: Readings, part: tuple[int, int]) -> xr.DataArray:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from attnscope.studies.song2024.landscape import Landscape as Landscape
     from attnscope.studies.song2024.pathfinder import Pathfinder as Pathfinder
     from attnscope.studies.song2024.query_only import QueryOnly as QueryOnly
+    from attnscope.studies.song2024.regression import RegressionRun as RegressionRun
     from attnscope.studies.song2024.text import Text as Text
 
 __getattr__, __dir__, __all__ = attach(
@@ -19,5 +20,6 @@ __getattr__, __dir__, __all__ = attach(
         "pathfinder": ("Pathfinder",),
         "query_only": ("QueryOnly",),
         "text": ("Text",),
+        "regression": ("RegressionRun",),
     },
 )

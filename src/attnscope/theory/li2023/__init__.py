@@ -23,6 +23,7 @@ from attnscope.theory.li2023.propagator import LinearAttention, propagate
 from attnscope.theory.li2023.score_gradient import score_gradient
 from attnscope.theory.li2023.setting import Constants, Topics, TopicSetting, constants
 from attnscope.theory.li2023.stage2 import attention_loss, best_attention, best_gamma, mean_ratio
+from attnscope.theory.li2023.stage2_mask import best_gamma_at, best_ratios, masked_loss
 from attnscope.theory.li2023.theorem1 import (
     corrected_example,
     embedding_bias,
@@ -51,6 +52,7 @@ from attnscope.theory.li2023.theorem4 import (
     value_residual,
 )
 from attnscope.theory.li2023.theorem5 import DiagonalBounds, diagonal_bounds
+from attnscope.theory.li2023.value_flow import ValueSolution, diagonal_excess, shortness
 
 __all__ = [
     "Bounds",
@@ -62,12 +64,16 @@ __all__ = [
     "TopicSetting",
     "Topics",
     "ValueBlocks",
+    "ValueSolution",
     "attention_loss",
     "best_attention",
     "best_gamma",
+    "best_gamma_at",
+    "best_ratios",
     "constants",
     "corrected_example",
     "diagonal_bounds",
+    "diagonal_excess",
     "diagonal_value_blocks",
     "embedding_bias",
     "embedding_family_residual",
@@ -79,6 +85,7 @@ __all__ = [
     "hypotheses",
     "lambda_1",
     "lambda_2",
+    "masked_loss",
     "mean_ratio",
     "measured_gap",
     "measured_onset",
@@ -90,6 +97,7 @@ __all__ = [
     "ridge_value_blocks",
     "rotation",
     "score_gradient",
+    "shortness",
     "top_singular",
     "topic_gap",
     "value_blocks",

@@ -32,6 +32,9 @@ MAX_STEPS = 200
 """Interior-point steps before giving up; twenty are usual."""
 NONE = 1e-6
 """Attention below this counts as none."""
+EQUATION_30 = np.array([[0.0, 0, 0], [0, -10, 5], [0, 5, -10]])
+"""The counterexample of eq 30: logits of three positions for three outputs, the first one right."""
+_PROBLEMS = 0x0A1
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +142,39 @@ def optimal_attention(
         beta.reshape(*lead, positions),
         gap.reshape(lead),
     )
+
+
+def frank_wolfe_gap(
+    logits: np.ndarray, target: np.ndarray, offset: np.ndarray, alpha: np.ndarray
+) -> np.ndarray:
+    """Return α·∇ - min ∇ of log g at any attention, position axis last in ``alpha``."""
+    right = target[..., None]
+    margins = logits - np.take_along_axis(
+        np.broadcast_to(logits, (*target.shape, *logits.shape[-2:])), right[..., None], axis=-1
+    )
+    values = np.einsum("...l,...lo->...o", alpha, margins) + offset
+    np.put_along_axis(values, right, -np.inf, axis=-1)
+    weights = np.exp(values - values.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    gradient = np.einsum("...lo,...o->...l", margins, weights)
+    return np.asarray((alpha * gradient).sum(axis=-1) - gradient.min(axis=-1))
+
+
+def random_optimum(
+    count: int, positions: int, outputs: int, spread: float, seed: int
+) -> OptimalAttention:
+    """Solve problems whose logits are all drawn from N(0, spread²)."""
+    rng = np.random.default_rng([seed, outputs, _PROBLEMS])
+    logits = spread * rng.standard_normal((count, positions, outputs))
+    offset = spread * rng.standard_normal((count, outputs))
+    return optimal_attention(logits, np.zeros(count), offset)
+
+
+def near_equation_30(count: int, noise: float, seed: int) -> OptimalAttention:
+    """Solve problems like eq 30, with noise on every logit."""
+    rng = np.random.default_rng([seed, _PROBLEMS])
+    logits = EQUATION_30 + noise * rng.standard_normal((count, 3, 3))
+    return optimal_attention(logits, np.zeros(count))
 
 
 def _slice(

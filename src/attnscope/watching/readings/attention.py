@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -30,70 +31,58 @@ def offers(watched: WatchedModel) -> list[Offer]:
     first = () if watched.first is None else watched.first.attention
     small = bool(first) and sum(w.numel() * w.element_size() for w in first) <= MAPS_BYTES
     short = bool(first) and max((w.shape[-1] for w in first), default=0) <= RANK_KEYS
-    made = [Offer(_weights(), small, watched.lacks_attention)]
-    for name, read, unit, usual, meaning in (
-        (
-            "entropy",
-            lambda x: shape.entropy(x.weights, x.asking),
-            "nats",
-            True,
-            "entropy of the attention of a query, -sum of a ln a, mean over queries",
-        ),
-        (
-            "relative_entropy",
-            lambda x: shape.relative_entropy(x.weights, x.visible, x.asking),
-            "",
-            True,
-            "entropy over ln L, with L the number of keys that the query sees; 1 is uniform",
-        ),
-        (
-            "max_attention",
-            lambda x: shape.largest_weight(x.weights, x.asking),
-            "",
-            True,
-            "largest weight of a query, mean over queries",
-        ),
-        (
-            "distance_to_uniform",
-            lambda x: shape.distance_to_uniform(x.weights, x.visible, x.asking),
-            "",
-            True,
-            "total variation between attention and uniform attention over the keys that are seen",
-        ),
-        (
-            "logit_range",
-            lambda x: shape.logit_range(x.weights, x.visible, x.asking),
-            "nats",
-            True,
-            "largest minus smallest attention logit of a query, mean over queries",
-        ),
-        (
-            "largest_logit_range",
-            lambda x: shape.logit_range(x.weights, x.visible, x.asking, largest=True),
-            "nats",
-            False,
-            "largest minus smallest attention logit, at the query where it is largest",
-        ),
-        (
-            "effective_rank",
-            lambda x: shape.effective_rank(x.weights, x.asking),
-            "",
-            short,
-            "exponential of the entropy of the attention matrix's singular values, mean over rows",
-        ),
-        (
-            "mass_first",
-            lambda x: _mass(x, shape.positions_among(x.visible, (0,))),
-            "",
-            True,
-            "attention to the first word of the row",
-        ),
-        ("mass_previous", _diagonal(-1), "", True, "attention to the word before the query"),
-        ("mass_self", _diagonal(0), "", True, "attention to the query's own position"),
-    ):
-        reading = Reading(name, per_layer(read), HEADS, NEEDS, unit, meaning)
-        made.append(Offer(reading, usual, watched.lacks_attention))
-    return made
+    usual = {"attention": small, "effective_rank": short, "largest_logit_range": False}
+    return [
+        Offer(reading, usual.get(reading.name, True), watched.lacks_attention)
+        for reading in (_weights(), *_of_heads())
+    ]
+
+
+def _of_heads() -> Iterator[Reading]:
+    def head(name: str, read: Read, meaning: str, unit: str = "") -> Reading:
+        return Reading(name, per_layer(read), HEADS, NEEDS, unit, meaning)
+
+    yield head(
+        "entropy",
+        lambda x: shape.entropy(x.weights, x.asking),
+        "entropy of the attention of a query, -sum of a ln a, mean over queries",
+        "nats",
+    )
+    yield head(
+        "relative_entropy",
+        lambda x: shape.relative_entropy(x.weights, x.visible, x.asking),
+        "entropy over ln L, with L the number of keys that the query sees; 1 is uniform",
+    )
+    yield head(
+        "max_attention",
+        lambda x: shape.largest_weight(x.weights, x.asking),
+        "largest weight of a query, mean over queries",
+    )
+    yield head(
+        "distance_to_uniform",
+        lambda x: shape.distance_to_uniform(x.weights, x.visible, x.asking),
+        "total variation between attention and uniform attention over the keys that are seen",
+    )
+    yield head(
+        "logit_range",
+        lambda x: shape.logit_range(x.weights, x.visible, x.asking),
+        "largest minus smallest attention logit of a query, mean over queries",
+        "nats",
+    )
+    yield head(
+        "largest_logit_range",
+        lambda x: shape.logit_range(x.weights, x.visible, x.asking, largest=True),
+        "largest minus smallest attention logit, at the query where it is largest",
+        "nats",
+    )
+    yield head(
+        "effective_rank",
+        lambda x: shape.effective_rank(x.weights, x.asking),
+        "exponential of the entropy of the attention matrix's singular values, mean over rows",
+    )
+    yield replace(mass_on((0,), "mass_first"), meaning="attention to the first word of the row")
+    yield head("mass_previous", _diagonal(-1), "attention to the word before the query")
+    yield head("mass_self", _diagonal(0), "attention to the query's own position")
 
 
 def mass_on(positions: Sequence[int], name: str = "") -> Reading:
@@ -106,15 +95,13 @@ def mass_on(positions: Sequence[int], name: str = "") -> Reading:
     places = tuple(positions)
     return Reading(
         name or "mass_on_" + "_".join(map(str, places)),
-        per_layer(lambda x: _mass(x, shape.positions_among(x.visible, places))),
+        per_layer(
+            lambda x: shape.mass_on(x.weights, shape.positions_among(x.visible, places), x.asking)
+        ),
         HEADS,
         NEEDS,
         meaning=f"attention to positions {', '.join(map(str, places))}",
     )
-
-
-def _mass(layer: Layer, places: np.ndarray) -> np.ndarray:
-    return shape.mass_on(layer.weights, places, layer.asking)
 
 
 def _diagonal(offset: int) -> Read:

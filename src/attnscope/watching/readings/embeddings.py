@@ -39,30 +39,24 @@ def offers(watched: WatchedModel) -> list[Offer]:
         ids = array(moment.evaluation.ids)
         return stacked([_scores(layer, ids, words) for layer in layers(moment.evaluation)])
 
+    norm = Reading(
+        "embedding_norm",
+        norms,
+        ("word",),
+        meaning=f"norm of the input embeddings of the words {listed}",
+    )
+    score = Reading(
+        "word_score",
+        scores,
+        ("layer", "head", "word"),
+        frozenset({"attention", "probe"}),
+        "nats",
+        "attention logit of a word minus the mean logit of the other words that the query sees, "
+        f"mean over queries; words {listed}",
+    )
     return [
-        Offer(
-            Reading(
-                "embedding_norm",
-                norms,
-                ("word",),
-                meaning=f"norm of the input embeddings of the words {listed}",
-            ),
-            True,
-            no_words or no_table,
-        ),
-        Offer(
-            Reading(
-                "word_score",
-                scores,
-                ("layer", "head", "word"),
-                frozenset({"attention", "probe"}),
-                "nats",
-                f"attention logit of a word minus the mean logit of the other words that the query "
-                f"sees, mean over queries; words {listed}",
-            ),
-            True,
-            no_words or watched.lacks_words,
-        ),
+        Offer(norm, True, no_words or no_table),
+        Offer(score, True, no_words or watched.lacks_words),
     ]
 
 

@@ -53,33 +53,27 @@ def offers(watched: WatchedModel) -> list[Offer]:
         return _lexical(probe, targets)
 
     needs: frozenset[Need] = frozenset({"probe"})
+    saliencies = Reading(
+        "saliency",
+        salient,
+        ("row", "position"),
+        needs,
+        "nats",
+        "minus the derivative of the row's loss by a factor on the word's embedding",
+    )
+    knowledge = Reading(
+        "lexical_probe",
+        lexical,
+        ("row", *of_words, "position"),
+        needs,
+        meaning="probability of the right answer when only this word's embedding is not 0",
+    )
     return [
         Offer(
             Reading("probe_loss", loss, (), needs, "nats", "loss on the probe batch"), True, lacks
         ),
-        Offer(
-            Reading(
-                "saliency",
-                salient,
-                ("row", "position"),
-                needs,
-                "nats",
-                "minus the derivative of the row's loss by a factor on the word's embedding",
-            ),
-            True,
-            lacks or embedding,
-        ),
-        Offer(
-            Reading(
-                "lexical_probe",
-                lexical,
-                ("row", *of_words, "position"),
-                needs,
-                meaning="probability of the right answer when only this word's embedding is not 0",
-            ),
-            False,
-            lacks or embedding,
-        ),
+        Offer(saliencies, True, lacks or embedding),
+        Offer(knowledge, False, lacks or embedding),
     ]
 
 

@@ -30,33 +30,24 @@ def offers(watched: WatchedModel) -> list[Offer]:
         of = np.where(known >= 0, watched.topics[known], -1)
         return stacked([_kinds(layer, ids, of, ratio) for layer in layers(moment.evaluation)])
 
-    return [
-        Offer(
-            Reading(
-                "topic_attention",
-                lambda moment: table(moment, False),
-                ("layer", "head", "kind"),
-                needs,
-                meaning="mean attention, times length over 100, between positions of the same "
-                "word, of different words of one topic, and of words of different topics",
-                coords={"kind": ("same word", "same topic", "different topics")},
-            ),
-            False,
-            lacks,
-        ),
-        Offer(
-            Reading(
-                "topic_ratio",
-                lambda moment: table(moment, True),
-                ("layer", "head"),
-                needs,
-                meaning="mean attention between different words of one topic over that between "
-                "words of different topics; 1 without topic structure",
-            ),
-            True,
-            lacks,
-        ),
-    ]
+    kinds = Reading(
+        "topic_attention",
+        lambda moment: table(moment, False),
+        ("layer", "head", "kind"),
+        needs,
+        meaning="mean attention, times length over 100, between positions of the same word, of "
+        "different words of one topic, and of words of different topics",
+        coords={"kind": ("same word", "same topic", "different topics")},
+    )
+    ratio = Reading(
+        "topic_ratio",
+        lambda moment: table(moment, True),
+        ("layer", "head"),
+        needs,
+        meaning="mean attention between different words of one topic over that between words of "
+        "different topics; 1 without topic structure",
+    )
+    return [Offer(kinds, False, lacks), Offer(ratio, True, lacks)]
 
 
 def _kinds(layer: Layer | None, ids: np.ndarray, of: np.ndarray, ratio: bool) -> np.ndarray | None:

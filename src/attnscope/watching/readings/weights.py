@@ -37,15 +37,26 @@ def offers(watched: WatchedModel) -> list[Offer]:
     axes = (layer, "matrix")
     narrow = known and _width(watched.model, layers) <= RANK_WIDTH
 
+    def norms(moment: Moment) -> Tensor:
+        return _table(layers, norm, _parameters(moment))
+
+    def ranks(moment: Moment) -> Tensor:
+        return _table(layers, _stable_rank, _parameters(moment))
+
+    def updates(moment: Moment) -> Tensor | None:
+        if not moment.before:
+            return None
+        return _table(layers, _relative_change, _parameters(moment), moment.before)
+
     def gradient_norms(moment: Moment) -> Tensor | None:
         found = gradients.of(moment)
-        return None if found is None else _table(layers, lambda part: _size(part.of(found)))
+        return None if found is None else _table(layers, norm, found)
 
     def ratio(moment: Moment) -> Tensor | None:
-        norms = gradient_norms(moment)
-        if norms is None:
+        sizes = gradient_norms(moment)
+        if sizes is None:
             return None
-        return torch.sqrt((norms[:, 0] ** 2 + norms[:, 1] ** 2) / 2) / norms[:, 2]
+        return torch.sqrt((sizes[:, 0] ** 2 + sizes[:, 1] ** 2) / 2) / sizes[:, 2]
 
     def by_block(moment: Moment) -> Tensor | None:
         found = gradients.of(moment)
@@ -58,66 +69,46 @@ def offers(watched: WatchedModel) -> list[Offer]:
         )
 
     of_gradients: frozenset[Need] = frozenset({"gradients"})
+    of_matrices = [
+        Reading("weight_norm", norms, axes, meaning=f"Frobenius norms {ORDER}"),
+        Reading(
+            "stable_rank",
+            ranks,
+            axes,
+            meaning=f"squared Frobenius norm over squared spectral norm {ORDER}",
+        ),
+        Reading(
+            "update_ratio",
+            updates,
+            axes,
+            frozenset({"before"}),
+            meaning=f"norm of the step over the norm of the weights before it, {ORDER}",
+        ),
+        Reading(
+            "gradient_norm",
+            gradient_norms,
+            axes,
+            of_gradients,
+            meaning=f"gradient norms {ORDER}, as the optimizer sees them",
+        ),
+        Reading(
+            "query_key_gradient_ratio",
+            ratio,
+            (layer,),
+            of_gradients,
+            meaning="root mean square of the gradient norms of W^Q and W^K, over that of W^V",
+        ),
+    ]
+    of_blocks = Reading(
+        "block_gradient_norm",
+        by_block,
+        ("block",),
+        of_gradients,
+        meaning=f"gradient norms of the blocks {', '.join(groups)}",
+    )
     return [
-        Offer(
-            Reading("weight_norm", _norms(layers), axes, meaning=f"Frobenius norms {ORDER}"),
-            True,
-            lacks,
-        ),
-        Offer(
-            Reading(
-                "stable_rank",
-                _ranks(layers),
-                axes,
-                meaning=f"squared Frobenius norm over squared spectral norm {ORDER}",
-            ),
-            narrow,
-            lacks,
-        ),
-        Offer(
-            Reading(
-                "update_ratio",
-                _updates(layers),
-                axes,
-                frozenset({"before"}),
-                meaning=f"norm of the step over the norm of the weights before it, {ORDER}",
-            ),
-            True,
-            lacks,
-        ),
-        Offer(
-            Reading(
-                "gradient_norm",
-                gradient_norms,
-                axes,
-                of_gradients,
-                meaning=f"gradient norms {ORDER}, as the optimizer sees them",
-            ),
-            True,
-            lacks,
-        ),
-        Offer(
-            Reading(
-                "query_key_gradient_ratio",
-                ratio,
-                (layer,),
-                of_gradients,
-                meaning="root mean square of the gradient norms of W^Q and W^K, over that of W^V",
-            ),
-            True,
-            lacks,
-        ),
-        Offer(
-            Reading(
-                "block_gradient_norm",
-                by_block,
-                ("block",),
-                of_gradients,
-                meaning=f"gradient norms of the blocks {', '.join(groups)}",
-            ),
-            True,
-            "" if groups else "parameters, and the model has none",
-        ),
+        *(Offer(each, narrow or each.name != "stable_rank", lacks) for each in of_matrices),
+        Offer(of_blocks, True, "" if groups else "parameters, and the model has none"),
     ]
 
 
@@ -169,33 +160,12 @@ def _parameters(moment: Moment) -> dict[str, Tensor]:
     return dict(moment.model.named_parameters())
 
 
-def _norms(layers: Sequence[Projections]) -> Callable[[Moment], Tensor]:
-    def read(moment: Moment) -> Tensor:
-        now = _parameters(moment)
-        return _table(layers, lambda part: _size(part.of(now)))
-
-    return read
-
-
-def _ranks(layers: Sequence[Projections]) -> Callable[[Moment], Tensor]:
-    def read(moment: Moment) -> Tensor:
-        now = _parameters(moment)
-
-        def rank(part: Part) -> Tensor | None:
-            matrix = part.of(now)
-            return None if matrix is None else _stable_rank(matrix.detach())
-
-        return _table(layers, rank)
-
-    return read
-
-
 def _stable_rank(matrix: Tensor) -> Tensor:
     """Return what :func:`attnscope.probes.matrix_shape.stable_rank` does, on PyTorch's threads.
 
     NumPy has threads of its own, which fight with those of the training.
     """
-    wide = matrix.to(torch.promote_types(matrix.dtype, torch.float32))
+    wide = matrix.detach().to(torch.promote_types(matrix.dtype, torch.float32))
     gram = wide.T @ wide if wide.shape[0] > wide.shape[1] else wide @ wide.T
     total = gram.trace()
     if not torch.isfinite(total) or total == 0:
@@ -203,37 +173,23 @@ def _stable_rank(matrix: Tensor) -> Tensor:
     return total / torch.linalg.eigvalsh(gram)[-1]
 
 
-def _updates(layers: Sequence[Projections]) -> Callable[[Moment], Tensor | None]:
-    def read(moment: Moment) -> Tensor | None:
-        if not moment.before:
-            return None
-        now = _parameters(moment)
-
-        def change(part: Part) -> Tensor | None:
-            after, before = part.of(now), part.of(moment.before)
-            if after is None or before is None:
-                return None
-            return norm(after.detach() - before) / norm(before)
-
-        return _table(layers, change)
-
-    return read
+def _relative_change(after: Tensor, before: Tensor) -> Tensor:
+    return norm(after.detach() - before) / norm(before)
 
 
-def _size(matrix: Tensor | None) -> Tensor | None:
-    return None if matrix is None else norm(matrix)
+def _table(
+    layers: Sequence[Projections], of: Callable[..., Tensor], *tensors: Mapping[str, Tensor]
+) -> Tensor:
+    """Return a number for every layer and matrix, NaN where a matrix is not there."""
 
+    def entry(part: Part | None) -> Tensor:
+        found = [None] if part is None else [part.of(each) for each in tensors]
+        if any(matrix is None for matrix in found):
+            return torch.tensor(math.nan, dtype=torch.float64)
+        return of(*found).cpu().double()
 
-def _table(layers: Sequence[Projections], of: Callable[[Part], Tensor | None]) -> Tensor:
-    """Return a number for every layer and matrix, NaN where there is none."""
-    lost = torch.tensor(math.nan, dtype=torch.float64)
-    rows = []
-    for layer in layers:
-        found = [of(layer.parts[kind]) if kind in layer.parts else None for kind in MATRICES]
-        rows.append(
-            torch.stack([lost if value is None else value.cpu().double() for value in found])
-        )
-    return torch.stack(rows)
+    rows = [[entry(layer.parts.get(kind)) for kind in MATRICES] for layer in layers]
+    return torch.stack([torch.stack(row) for row in rows])
 
 
 def _width(model: nn.Module, layers: Sequence[Projections]) -> int:

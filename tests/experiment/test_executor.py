@@ -1,0 +1,51 @@
+"""One run of a study in this process."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from toy_study import Bowl
+
+import attnscope
+from attnscope.errors import AttnscopeError
+from attnscope.experiment import execute, runner
+from attnscope.trajectory import RunFolder, open_run
+
+STUDY = Bowl().but(engine="descent", seeds=1)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    folder = RunFolder(tmp_path / "run")
+    runner._prepare(folder, STUDY, "")
+    return folder
+
+
+def test_a_run_goes_on_from_its_checkpoint(folder: RunFolder, tmp_path: Path) -> None:
+    left = iter([False] * 100)
+    state = execute(folder, STUDY, 1, interrupted=lambda: next(left, True))
+    assert (state["outcome"], state["steps"]) == ("interrupted", 100)
+    state = execute(folder, STUDY, 1)
+    assert (state["outcome"], state["steps"]) == ("finished", 300)
+    whole = attnscope.run(STUDY, tmp_path / "whole", workers=1)
+    x = open_run(folder.path)["observables/x"]
+    assert np.array_equal(x.isel(run=1), whole["observables/x"].isel(run=1))
+    assert np.isnan(x.isel(run=0)).all()
+
+
+def test_a_complete_run_is_left_alone(folder: RunFolder) -> None:
+    state = execute(folder, STUDY, 0)
+    broken = dataclasses.replace(STUDY, fault="bug")
+    assert execute(folder, broken, 0) == state
+
+
+def test_a_damaged_checkpoint_is_a_sentence(folder: RunFolder) -> None:
+    execute(folder, STUDY, 0, interrupted=lambda: True)
+    folder.checkpoint_path(0).write_bytes(b"?")
+    with pytest.raises(AttnscopeError, match="delete it to begin that run anew"):
+        execute(folder, STUDY, 0)
+    folder.checkpoint_path(0).unlink()
+    assert execute(folder, STUDY, 0)["outcome"] == "finished"
