@@ -60,7 +60,9 @@ def summary(name: str) -> str:
 
 
 def load(name: str) -> type[Experiment]:
-    """Return the study called ``name``, or the one in a file: ``mine.py``, ``mine.py:Mine``.
+    """Return the study called ``name``, or one of your own: ``mine.py``, ``module:Class``.
+
+    Only what a person asks for may be loaded so: it is imported.
 
     Raises:
         AttnscopeError: there is none of that name; the nearest one is suggested.
@@ -68,6 +70,8 @@ def load(name: str) -> type[Experiment]:
     path, _, wanted = name.partition(":")
     if path.endswith(".py"):
         return of_file(Path(path), wanted)
+    if wanted or ":" in name:
+        return _of_module(path, wanted, name)
     if name in _places():
         return _only(importlib.import_module(f"{studies.__name__}.{name}"), name)
     for point in entry_points(group=GROUP):
@@ -134,8 +138,9 @@ def known(name: str) -> type[Experiment]:
     instead = f" Its place has been taken by {SUCCESSORS[name]}." if name in SUCCESSORS else ""
     raise AttnscopeError(
         f"the study '{name}' is not here, so its claims and figures cannot be made; what it "
-        f"recorded can be read and exported.{instead} Expected a study of this version, of an installed "
-        "package, or one that was loaded before (attnscope run FILE.py, or its class in Python)."
+        f"recorded can be read and exported.{instead} Expected a study of this version, of an "
+        "installed package, or one that was loaded before (attnscope run FILE.py, or its class in "
+        "Python)."
     )
 
 
@@ -158,6 +163,21 @@ def _entry(point: Any) -> type[Experiment]:
         ) from error
     if not (isinstance(found, type) and issubclass(found, Experiment)):
         raise AttnscopeError(f"'{point.name}' of an installed package is {found!r}, not a study.")
+    return found
+
+
+def _of_module(module: str, wanted: str, name: str) -> type[Experiment]:
+    from attnscope.experiment import Experiment
+
+    try:
+        found = getattr(importlib.import_module(module), wanted)
+    except (ImportError, ValueError, AttributeError) as error:
+        raise AttnscopeError(
+            f"there is no study '{name}' ({error}). Expected module:Class, with a module that "
+            "Python can import."
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, Experiment)):
+        raise AttnscopeError(f"'{name}' is {found!r}: expected a class that inherits Study.")
     return found
 
 

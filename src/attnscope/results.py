@@ -116,13 +116,12 @@ def python_lines(experiment: Experiment) -> str:
     """Return the Python that makes exactly this run."""
     cls = type(experiment)
     changes = ", ".join(f"{name}={value!r}" for name, value in _changes(experiment).items())
-    spec = f"{cls.__name__}()" + (f".but({changes})" if changes else "")
     package = ".".join(cls.__module__.split(".")[:3])
     module = package if cls.__module__.startswith("attnscope.") else cls.__module__
     return (
         "import attnscope\n"
         f"from {module} import {cls.__name__}\n\n"
-        f"run = attnscope.run({spec})   # an xarray.DataTree\n"
+        f"run = attnscope.run({cls.__name__}({changes}))   # an xarray.DataTree\n"
         "for finding in attnscope.findings(run):\n"
         "    print(finding.verdict, finding.sentence)\n"
         "attnscope.write_report(run)\n"

@@ -12,7 +12,18 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnscope.claims import Claim, Criterion, Finding, above, below, examine, within
+from attnscope.claims import (
+    Claim,
+    Criterion,
+    Finding,
+    above,
+    below,
+    call,
+    examine,
+    examine_all,
+    within,
+)
+from attnscope.errors import AttnscopeError
 
 TREE = xr.DataTree()
 
@@ -21,12 +32,12 @@ def claim(values: list[float], control: list[float], criterion: Criterion, each:
     return Claim(
         key="norm",
         sentence="The norm follows the formula.",
+        of=lambda run, m: np.array(values if m == 20 else control),
+        given=20,
+        holds=criterion,
+        control=(40, "The wrong m."),
         source="Lu 2021, eq 10",
         paper="equal",
-        statistic=lambda tree: np.array(values),
-        criterion=criterion,
-        control_sentence="The wrong m.",
-        control=lambda tree: np.array(control),
         each=each,
         reason="The formula is a limit.",
         measure="%",
@@ -143,8 +154,9 @@ def test_the_statistic_sees_the_trajectory() -> None:
     base = claim([], [], below(4), True)
     reading = dataclasses.replace(
         base,
-        statistic=lambda t: t["observables"]["norm"].isel(step=-1).values,
-        control=lambda t: t["observables"]["norm"].isel(step=-1).values + 4,
+        of=lambda run, more: run["observables/norm"].isel(step=-1).values + more,
+        given=0,
+        control=(4, "more"),
     )
     found = examine(reading, tree)
     assert (found.ours, found.low, found.high, found.control) == (2.0, 1.0, 3.0, 6.0)
@@ -170,3 +182,44 @@ def test_what_is_unknown_survives_strict_json() -> None:
 def test_a_control_without_values_does_not_fail() -> None:
     assert not examine(claim([0.5], [], below(1.0), each=True), TREE).control_fails
     assert examine(claim([0.5], [2.0], below(1.0), each=True), TREE).control_fails
+
+
+def test_a_control_with_the_argument_of_its_statement_is_refused() -> None:
+    for argument in (20, "FC", ("a", 1), np.max, None):
+        with pytest.raises(AttnscopeError, match=r"claim 'same' has .* of its statement and"):
+            Claim("same", "It holds.", call, argument, below(1), (argument, "the same"))
+    Claim("other", "It holds.", call, 1, below(1), (True, "another kind of argument"))
+
+
+def test_a_claim_of_several_cases_is_one_for_each() -> None:
+    runs = [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
+    names = {"case": ("run", [c for c, _ in runs]), "seed": ("run", [s for _, s in runs])}
+    tree = xr.DataTree.from_dict(
+        {
+            "observables": xr.Dataset({"x": ("run", [1.0, 3.0, 1.5, 3.5])}, names),
+            "stats": xr.Dataset({"seconds": ("run", np.zeros(4))}, names),
+        }
+    )
+    family = Claim(
+        "small",
+        "{case}: x is small.",
+        lambda run, factor: factor * run.x,
+        1.0,
+        below(2),
+        (10.0, "ten times the x of {case}"),
+        measure="x of {case}",
+        per=("a", "b"),
+    )
+    one, other = examine_all([family], tree)
+    assert (one.key, one.verdict, one.sentence) == ("small-a", "holds", "a: x is small.")
+    assert (other.key, other.verdict, other.ours) == ("small-b", "fails", 3.25)
+    assert one.control_sentence == "ten times the x of a"
+    assert other.measure == "x of b"
+    assert one.control == 12.5
+
+
+def test_two_functions_can_be_statement_and_control() -> None:
+    found = examine(
+        Claim("f", "", call, lambda run: [1.0], below(2), (lambda run: [3.0], "")), TREE
+    )
+    assert (found.ours, found.control, found.control_fails) == (1.0, 3.0, True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from toy_study import Bowl
 
 from attnscope.cli.run import parse
+from attnscope.experiment.spec import settings
 from attnscope.results import command_line, python_lines
 from attnscope.studies.lu2021 import Capacity, Cnn, Query, Sen, Synergy
 from attnscope.trajectory import open_run
@@ -43,9 +43,12 @@ OWN: dict[type[Any], dict[str, st.SearchStrategy[Any]]] = {
 
 
 def specs(cls: type[Any]) -> st.SearchStrategy[Any]:
-    fields = {field.name for field in dataclasses.fields(cls)}
+    fields = settings(cls())
     shared = {name: strategy for name, strategy in COMMON.items() if name in fields}
-    return st.fixed_dictionaries({}, optional={**shared, **OWN[cls]}).map(lambda f: cls(**f))
+    return st.fixed_dictionaries({}, optional={**shared, **OWN[cls]}).map(
+        # Gradient descent has no correction to make.
+        lambda f: cls(**{k: v for k, v in f.items() if k != "correct" or "engine" not in f})
+    )
 
 
 @pytest.mark.parametrize("cls", list(OWN))
@@ -87,4 +90,5 @@ def test_the_python_lines_run(
     folder = tmp_path / "runs" / study.identity()
     assert open_run(folder.relative_to(tmp_path)).identical(scope["run"])
     assert (folder / "report.html").stat().st_size > 10_000
-    assert len(capsys.readouterr().out.splitlines()) == len(study.claims())
+    claims = [each for claim in study.claims() for each in claim.expanded()]
+    assert len(capsys.readouterr().out.splitlines()) == len(claims)

@@ -12,21 +12,21 @@ from transformers import BertForMaskedLM
 
 from attnscope.errors import AttnscopeError
 from attnscope.pretrained.checkpoints import is_series, series
-from attnscope.pretrained.loading import load, random_twin, source, subject_of
+from attnscope.pretrained.loading import from_hugging_face, load, random_twin, source
 
 
 def test_a_folder_is_loaded_as_it_was_saved(tmp_path: Path) -> None:
     model = toys.planted()
-    subject = load(toys.save(tmp_path / "toy", model))
-    assert subject.name == "toy"
-    assert not subject.model.training
-    assert torch.equal(subject.embeddings, model.embeddings.word_embeddings.weight)
-    assert subject.model.config._attn_implementation == "eager"
+    language_model = load(toys.save(tmp_path / "toy", model))
+    assert language_model.name == "toy"
+    assert not language_model.model.training
+    assert torch.equal(language_model.embeddings, model.embeddings.word_embeddings.weight)
+    assert language_model.model.config._attn_implementation == "eager"
 
 
 def test_the_head_on_top_is_left_off(tmp_path: Path) -> None:
-    subject = load(toys.save(tmp_path / "toy", BertForMaskedLM(toys.config())))
-    assert type(subject.model).__name__ == "BertModel"
+    language_model = load(toys.save(tmp_path / "toy", BertForMaskedLM(toys.config())))
+    assert type(language_model.model).__name__ == "BertModel"
 
 
 def test_twins_differ_by_seed_and_leave_the_random_state(tmp_path: Path) -> None:
@@ -40,8 +40,8 @@ def test_twins_differ_by_seed_and_leave_the_random_state(tmp_path: Path) -> None
 
 
 def test_texts_are_cut_padded_and_placed(tmp_path: Path) -> None:
-    subject = load(toys.save(tmp_path / "toy"))
-    encoded = subject.encode(["the ship", "cruiser <unk> moon @-@ ship of the navy"], 7)
+    language_model = load(toys.save(tmp_path / "toy"))
+    encoded = language_model.encode(["the ship", "cruiser <unk> moon @-@ ship of the navy"], 7)
     assert encoded.ids.shape == (2, 7)
     assert encoded.complete == [True, False]
     assert encoded.texts[1].startswith("cruiser [UNK] moon-ship")
@@ -50,8 +50,8 @@ def test_texts_are_cut_padded_and_placed(tmp_path: Path) -> None:
 
 
 def test_a_text_of_long_words_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
-    subject = load(toys.save(tmp_path / "toy"))
-    encoded = subject.encode(["ship " + "x" * 95 + " ship" * 20], 8)
+    language_model = load(toys.save(tmp_path / "toy"))
+    encoded = language_model.encode(["ship " + "x" * 95 + " ship" * 20], 8)
     assert encoded.batch["attention_mask"].sum() == 8
 
 
@@ -80,10 +80,10 @@ def test_a_tokenizer_that_does_not_fit(tmp_path: Path) -> None:
     model.resize_token_embeddings(20)
     count = len(toys.tokenizer())
     with pytest.raises(AttnscopeError, match=f"has {count} pieces and the model has .* 20:"):
-        subject_of("toy", model, toys.tokenizer())
+        from_hugging_face("toy", model, toys.tokenizer())
     model.resize_token_embeddings(100)
     with pytest.raises(AttnscopeError, match="vectors for 100: expected the tokenizer"):
-        subject_of("toy", model, toys.tokenizer())
+        from_hugging_face("toy", model, toys.tokenizer())
 
 
 def test_a_tokenizer_without_places(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_tokenizer_without_places(tmp_path: Path) -> None:
         is_fast = False
 
     with pytest.raises(AttnscopeError, match="cannot say where its pieces lie"):
-        subject_of("toy", toys.planted(), Slow())
+        from_hugging_face("toy", toys.planted(), Slow())
 
 
 def test_weights_that_are_missing(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from transformers import BartConfig, BartModel, LlamaConfig, LlamaModel
 
 from attnscope.errors import AttnscopeError
-from attnscope.pretrained.loading import subject_of
+from attnscope.pretrained.language_model import Encoded, LanguageModel
+from attnscope.pretrained.loading import from_hugging_face
 from attnscope.pretrained.measuring import attend, measure, measure_batch
-from attnscope.pretrained.plan import Plan, count_together, make_plan
-from attnscope.pretrained.subject import Encoded, Subject
+from attnscope.pretrained.plan import MeasurementPlan, count_cooccurrence, make_plan
 from attnscope.probes.topic_pairs import DIFFERENT, SAME
 from attnscope.topics.filter import TopicWords
 
@@ -31,8 +31,8 @@ def chosen(overlap: bool = False) -> TopicWords:
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
-    return count_together(make_plan([chosen(), chosen(True)]), TEXTS)
+def plan() -> MeasurementPlan:
+    return count_cooccurrence(make_plan([chosen(), chosen(True)]), TEXTS)
 
 
 def llama() -> Any:
@@ -58,8 +58,8 @@ MODELS = {"encoder": toys.planted, "decoder": llama, "encoder-decoder": bart}
 @pytest.mark.parametrize("kind", MODELS)
 def test_recorded_weights_are_those_of_output_attentions(kind: str, implementation: str) -> None:
     model = MODELS[kind]()
-    subject = subject_of("toy", model, toys.tokenizer())
-    encoded = subject.encode(TEXTS, 64)
+    language_model = from_hugging_face("toy", model, toys.tokenizer())
+    encoded = language_model.encode(TEXTS, 64)
     model.set_attn_implementation("eager")
     with torch.no_grad():
         output = model(**encoded.batch, output_attentions=True)
@@ -70,7 +70,7 @@ def test_recorded_weights_are_those_of_output_attentions(kind: str, implementati
     ]
     model.set_attn_implementation(implementation)
     kept: list[Tensor] = []
-    attend(subject, encoded, kept.append)
+    attend(language_model, encoded, kept.append)
     assert len(kept) == len(wanted)
     real = encoded.batch["attention_mask"].bool()
     for layer in kept:
@@ -81,12 +81,12 @@ def test_recorded_weights_are_those_of_output_attentions(kind: str, implementati
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_sums_are_those_of_a_loop(plan: Plan, kind: str) -> None:
-    subject = subject_of("toy", MODELS[kind](), toys.tokenizer())
-    encoded = subject.encode(TEXTS, 64)
+def test_sums_are_those_of_a_loop(plan: MeasurementPlan, kind: str) -> None:
+    language_model = from_hugging_face("toy", MODELS[kind](), toys.tokenizer())
+    encoded = language_model.encode(TEXTS, 64)
     kept: list[Tensor] = []
-    attend(subject, encoded, kept.append)
-    found = list(measure(subject, TEXTS, plan, length=64, batch=len(TEXTS)))
+    attend(language_model, encoded, kept.append)
+    found = list(measure(language_model, TEXTS, plan, length=64, batch=len(TEXTS)))
     pieces = toys.tokenizer().get_vocab()
     names = {number: name for name, number in pieces.items()}
     for row, sums in enumerate(found):
@@ -116,11 +116,13 @@ def test_sums_are_those_of_a_loop(plan: Plan, kind: str) -> None:
             assert sums.pairs[0, :2, layer].tolist() == count
 
 
-def test_topics_that_were_planted_are_found_and_random_weights_have_none(plan: Plan) -> None:
-    subject = subject_of("toy", toys.planted(), toys.tokenizer())
+def test_topics_that_were_planted_are_found_and_random_weights_have_none(
+    plan: MeasurementPlan,
+) -> None:
+    language_model = from_hugging_face("toy", toys.planted(), toys.tokenizer())
     texts = toys.documents(40)
 
-    def ratio(one: Subject) -> tuple[np.ndarray, float]:
+    def ratio(one: LanguageModel) -> tuple[np.ndarray, float]:
         every = list(measure(one, texts, plan, length=64))
         sums = sum(each.attention[0, :2] for each in every)
         counts = sum(each.pairs[0, :2] for each in every)[..., None]
@@ -129,24 +131,24 @@ def test_topics_that_were_planted_are_found_and_random_weights_have_none(plan: P
         means = sums / counts
         return means[SAME] / means[DIFFERENT], cosine[SAME] - cosine[DIFFERENT]
 
-    heads, gap = ratio(subject)
+    heads, gap = ratio(language_model)
     assert heads[0, 0] > 1.5  # topics are in the first dimensions, those of the first head
     assert heads[1] == pytest.approx(1, abs=0.05)
     assert gap > 0.5
-    twin, none = ratio(subject.twin(3))
+    twin, none = ratio(language_model.twin(3))
     assert twin == pytest.approx(1, abs=0.02)
     assert abs(none) < 0.1
 
 
-def test_uniform_attention_is_a_hundredth_at_any_length(plan: Plan) -> None:
+def test_uniform_attention_is_a_hundredth_at_any_length(plan: MeasurementPlan) -> None:
     for model in (toys.planted(strength=0.0), llama()):
         with torch.no_grad():
             for name, weight in model.named_parameters():
                 if "q_proj" in name or "query" in name:
                     weight.zero_()
-        subject = subject_of("flat", model, toys.tokenizer())
+        language_model = from_hugging_face("flat", model, toys.tokenizer())
         for texts in (TEXTS[:1], [TEXTS[0][:40]]):
-            (sums,) = measure_batch(subject, texts, plan, 64)
+            (sums,) = measure_batch(language_model, texts, plan, 64)
             means = sums.attention[0, :2] / sums.pairs[0, :2, :, None]
             np.testing.assert_allclose(means, 0.01, rtol=1e-5)
 
@@ -173,19 +175,19 @@ def own_encode(texts: Any, length: int) -> Encoded:
     return Encoded(ids, ids, made["offset_mapping"], texts, [True] * len(texts))
 
 
-def test_a_model_of_ones_own(plan: Plan) -> None:
+def test_a_model_of_ones_own(plan: MeasurementPlan) -> None:
     torch.manual_seed(0)
     model = Own()
-    subject = Subject("own", model, own_encode)
-    (sums,) = measure_batch(subject, TEXTS[:1], plan, 64)
+    language_model = LanguageModel("own", model, own_encode)
+    (sums,) = measure_batch(language_model, TEXTS[:1], plan, 64)
     assert sums.attention.shape[2:] == (1, 2)
     assert sums.vectors.shape[2:] == (1, 2)
     assert model.training
     with pytest.raises(AttnscopeError, match="'own' has no random twin"):
-        subject.twin(0)
+        language_model.twin(0)
 
 
-def test_a_model_without_attention_is_a_sentence(plan: Plan) -> None:
+def test_a_model_without_attention_is_a_sentence(plan: MeasurementPlan) -> None:
     class Flat(Own):
         def forward(self, ids: Tensor) -> Tensor:
             return self.words(ids)
@@ -193,10 +195,12 @@ def test_a_model_without_attention_is_a_sentence(plan: Plan) -> None:
     model = Flat()
     del model.attention
     with pytest.raises(AttnscopeError, match=r"'own' \(Flat\) shows no attention.*attention="):
-        measure_batch(Subject("own", model, own_encode), TEXTS[:1], plan, 64)
+        measure_batch(LanguageModel("own", model, own_encode), TEXTS[:1], plan, 64)
 
 
-def test_a_model_that_returns_no_attention_says_which_implementation_is_active(plan: Plan) -> None:
+def test_a_model_that_returns_no_attention_says_which_implementation_is_active(
+    plan: MeasurementPlan,
+) -> None:
     class Quiet(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -207,9 +211,9 @@ def test_a_model_that_returns_no_attention_says_which_implementation_is_active(p
             return type("Output", (), {"attentions": ()})()
 
     with pytest.raises(AttnscopeError, match=r"active implementation is 'sdpa'.*'eager'"):
-        measure_batch(Subject("quiet", Quiet(), own_encode), TEXTS[:1], plan, 64)
+        measure_batch(LanguageModel("quiet", Quiet(), own_encode), TEXTS[:1], plan, 64)
 
 
 def test_a_model_without_embeddings_is_a_sentence() -> None:
     with pytest.raises(AttnscopeError, match="has no input embedding"):
-        _ = Subject("bare", nn.Linear(2, 2), own_encode).embeddings
+        _ = LanguageModel("bare", nn.Linear(2, 2), own_encode).embeddings

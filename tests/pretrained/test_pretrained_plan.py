@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnscope.errors import AttnscopeError
-from attnscope.pretrained.plan import SHUFFLES, count_together, make_plan
+from attnscope.pretrained.plan import SHUFFLES, count_cooccurrence, make_plan
 from attnscope.probes.topic_pairs import pair_numbers
 from attnscope.topics.filter import TopicWords
 
@@ -35,19 +35,19 @@ def test_topics_stand_where_they_should() -> None:
 def test_shuffling_keeps_the_sizes_of_topics_and_words_without_one() -> None:
     more = TopicWords(("sun",), {"sun": frozenset({0})}, 0.002, True)
     labels = make_plan([CHOSEN, more]).labels[0]
-    dealt = labels.topics[labels.shuffles]
-    assert dealt.shape == (SHUFFLES, 5, 2)
-    assert (dealt.sum(axis=1) == 2).all()
-    assert not dealt[:, 4].any()
-    assert len(np.unique(dealt.reshape(SHUFFLES, -1), axis=0)) > 1
+    shuffled = labels.topics[labels.shuffles]
+    assert shuffled.shape == (SHUFFLES, 5, 2)
+    assert (shuffled.sum(axis=1) == 2).all()
+    assert not shuffled[:, 4].any()
+    assert len(np.unique(shuffled.reshape(SHUFFLES, -1), axis=0)) > 1
 
 
 def test_pairs_that_are_together_the_most_without_a_topic_in_common() -> None:
     texts = ["ship moon fleet", "ship moon", "ship fleet", "orbit fleet moon", "moon ship orbit"]
-    labels = count_together(make_plan([CHOSEN]), iter(texts)).labels[0]
+    labels = count_cooccurrence(make_plan([CHOSEN]), iter(texts)).labels[0]
     # Moon and ship are together three times, fleet and moon twice, all others less.
     wanted = pair_numbers(np.array([1, 0]), np.array([3, 1]))
-    assert labels.together.tolist() == sorted(wanted.tolist())
+    assert labels.cooccurring.tolist() == sorted(wanted.tolist())
 
 
 def test_nothing_to_compare_is_a_sentence() -> None:

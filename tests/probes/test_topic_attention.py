@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.topic_attention import topic_attention
+from attnscope.probes.topic_attention import attention_ratios, main_topic_factor, topic_attention
 
 TOPIC = np.array([-1, 0, 0, 1, 1, 2])
 
@@ -104,3 +105,35 @@ def test_shapes_that_do_not_fit_are_refused(
             np.zeros(topics, dtype=int),
             None if lengths is None else np.ones(lengths),
         )
+
+
+@pytest.mark.parametrize("mask_ratio", [0.5, 1.0, 2.0])
+def test_ratios_are_those_of_the_scores(mask_ratio: float) -> None:
+    topic = np.array([-1, *np.repeat(np.arange(5), 3)])
+    scores = np.where(topic[:, None] == topic, np.log(4.0), 0.0)
+    scores[0] = np.log(mask_ratio)
+    measured = attention_ratios(torch.from_numpy(scores), topic)
+    np.testing.assert_allclose(measured.mean(1), [4.0] * 3 + [mask_ratio], rtol=1e-12)
+
+
+def test_the_word_itself_has_a_ratio_of_its_own() -> None:
+    topic = np.array([-1, *np.repeat(np.arange(5), 3)])
+    scores = torch.from_numpy(np.where(np.eye(16) > 0, np.log(7.0), 0.0))
+    expected = np.array([1.0, 7.0, 3.0, 1.0])
+    np.testing.assert_allclose(attention_ratios(scores, topic), np.tile(expected, (15, 1)).T)
+
+
+def test_the_main_topic_is_told_from_words_and_documents() -> None:
+    """Weights document × word, and a factor where a word has the document's main topic."""
+    rng = np.random.default_rng(1)
+    ids, lengths = rng.integers(1, 6, size=(30, 9)), np.full(30, 9)
+    ids[:, 0] = 0
+    topics = TOPIC[ids]
+    main = np.array([np.bincount(row[row >= 0]).argmax() for row in topics])
+    weight = rng.random((30, 1)) * rng.random(6)[ids]
+    factors = np.array([[1.0, 0.5], [2.0, 3.0]])
+    own = (topics == main[:, None])[:, None, None, :]
+    keys = weight[:, None, None, :] * np.where(own, factors[:, :, None], 1.0)
+    weights = np.broadcast_to(keys[..., None], (30, 2, 2, 9, 9))
+    found = main_topic_factor(ids, topics, lengths)(weights)
+    np.testing.assert_allclose(found, factors, rtol=1e-8)

@@ -1,4 +1,4 @@
-"""Sums over pairs of words against loops, and intervals against what they must be."""
+"""Sums over pairs of words against loops, and ratios against what they must be."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from attnscope.errors import AttnscopeError
+from attnscope.probes.bootstrap import pooled_mean
 from attnscope.probes.topic_pairs import (
     at_equal_distance,
     cosines,
     distance_bins,
-    interval,
-    mean,
     pair_kinds,
     pair_numbers,
     pair_sums,
-    redrawn,
     within_documents,
 )
 
@@ -68,47 +65,11 @@ def test_cosines_and_dot_products() -> None:
     assert cosine[2].tolist() == [0, 0, 0]
 
 
-def test_a_mean_counts_pairs_and_not_documents() -> None:
-    sums, counts = np.array([1.0, 9.0]), np.array([1.0, 3.0])
-    assert mean(sums, counts) == 2.5
-    twice = np.array([[2.0, 0.0], [0.0, 2.0]])
-    assert mean(sums, counts, twice).tolist() == [1.0, 3.0]
-    assert np.isnan(mean(np.zeros(2), np.zeros(2)))
-
-
-def test_documents_of_a_group_are_drawn_together() -> None:
-    drawn = redrawn(np.array([0, 0, 1, 2]), draws=50)
-    assert (drawn[:, 0] == drawn[:, 1]).all()
-    groups = drawn[:, [0, 2, 3]]
-    assert (groups.sum(axis=1) == 3).all()
-    assert len(np.unique(groups, axis=0)) > 3
-
-
-def test_one_group_has_no_interval() -> None:
-    with pytest.raises(AttnscopeError, match="1 group of documents"):
-        redrawn(np.zeros(5))
-
-
-def test_the_interval_of_a_mean_is_as_wide_as_it_should_be() -> None:
-    random = np.random.default_rng(0)
-    sums = random.normal(size=400)
-    drawn = mean(sums, np.ones(400), redrawn(np.arange(400), draws=4000))
-    found = interval(mean(sums, np.ones(400)), drawn)
-    half = 1.96 * sums.std() / 20
-    assert float(found.high - found.low) == pytest.approx(2 * half, rel=0.05)
-
-
-def test_where_a_draw_has_no_pair_there_is_no_interval() -> None:
-    found = interval(np.array([1.0, 2.0]), np.array([[1.0, np.nan], [1.0, 2.0]]))
-    assert found.low[0] == 1
-    assert np.isnan(found.low[1])
-
-
 def test_documents_with_more_attention_do_not_count_within_documents() -> None:
     # Twice the attention in the second document, which is mostly of one topic; no topics anywhere.
     counts = np.array([[10.0, 90.0], [90.0, 10.0]])
     sums = counts * np.array([[1.0], [2.0]])
-    pooled = mean(sums[:, 0], counts[:, 0]) / mean(sums[:, 1], counts[:, 1])
+    pooled = pooled_mean(sums[:, 0], counts[:, 0]) / pooled_mean(sums[:, 1], counts[:, 1])
     assert pooled > 1.7
     assert within_documents(sums, counts) == pytest.approx(1.0, abs=1e-14)
     assert within_documents(sums * [1.5, 1.0], counts) == pytest.approx(1.5, abs=1e-14)

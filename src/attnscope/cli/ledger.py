@@ -7,11 +7,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from attnscope.catalogue import names
 from attnscope.claims import Finding
 from attnscope.cli.kept import kept_findings
 from attnscope.errors import AttnscopeError, nearest
 from attnscope.report.terminal import claims_table
-from attnscope.catalogue import names
 from attnscope.trajectory.folder import RunFolder
 
 

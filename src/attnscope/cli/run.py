@@ -57,8 +57,8 @@ def run(words: list[str]) -> int:
     from rich.console import Console
 
     from attnscope.cli.progress import progress
-    from attnscope.report.terminal import claims_table, plain_table
     from attnscope.experiment import run as run_study
+    from attnscope.report.terminal import claims_table, plain_table
     from attnscope.results import keep_findings, printed, write_report
 
     with progress(study) as listener:

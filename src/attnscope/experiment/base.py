@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from attnscope.bounds import Count, check_fields
 from attnscope.errors import AttnscopeError
-from attnscope.experiment.spec import changed, flat
+from attnscope.experiment.spec import Flat, changed, flat
 from attnscope.trajectory import Readings
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ KNOWN: dict[str, type[Experiment]] = {}
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(metaclass=Flat):
     """A spec, the runs it describes, and what is made of them.
 
     :class:`Study` trains models, :class:`Measurement` reads what is there. Both have the same
@@ -77,13 +77,13 @@ class Experiment:
         return changed(cls(), {**(cls.quick if scale == "quick" else {}), **changes})
 
     def but(self, **changes: Any) -> Self:
-        """Return the spec with settings changed by their flat names: ``Sen().but(m=30)``."""
+        """Return the spec with settings changed by their flat names: ``study.but(m=30)``."""
         return changed(self, changes)
 
     @classmethod
     def from_json(cls, spec: Mapping[str, Any]) -> Self:
         """Rebuild a spec from the JSON in a run's manifest, also an older one."""
-        return changed(cls(), spec)
+        return changed(cls(), spec, old=True)
 
     def to_json(self) -> dict[str, Any]:
         """Return all settings as JSON values, by their flat names."""

@@ -28,6 +28,17 @@ ENGINE = "engine"
 """The setting that says which kind of training it is."""
 
 
+class Flat(type):
+    """Classes of specs that can be made with the flat names of their settings: ``Sen(m=30)``."""
+
+    def __call__(cls, *values: Any, **given: Any) -> Any:
+        """Make a spec; names that are not its own fields are those of its task or training."""
+        own = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        if values or given.keys() <= own:
+            return super().__call__(*values, **given)
+        return changed(super().__call__(), given)
+
+
 @dataclass(frozen=True)
 class Setting:
     """One setting: its value, its type, and where it stands in the spec."""
@@ -79,21 +90,27 @@ def flat(spec: Any) -> dict[str, Any]:
     }
 
 
-def changed(spec: S, changes: Mapping[str, Any]) -> S:
+def changed(spec: S, changes: Mapping[str, Any], *, old: bool = False) -> S:
     """Return the spec with some settings changed, by their flat names.
 
     Old spellings that a study or its training declares in ``renamed`` are understood.
+
+    Args:
+        spec: what is changed.
+        changes: settings and their values.
+        old: an older version wrote them down: what is no longer a setting is passed over.
 
     Raises:
         AttnscopeError: there is no such setting, or a value is out of its bounds.
     """
     wanted = dict(changes)
-    training = getattr(spec, "training", None)
-    own: dict[str, Any] = {}
+    whole = [name for name in wanted if _is_spec(getattr(spec, name, None))]
+    own: dict[str, Any] = {name: wanted.pop(name) for name in whole}
+    training = own.get("training", getattr(spec, "training", None))
     if training is not None:
         engine = wanted.pop(ENGINE, None)
-        own["training"] = training = _of_kind(spec, training, engine, wanted)
-    wanted = _renamed(spec, training, wanted)
+        own["training"] = training = _of_kind(spec, training, engine, old)
+    wanted = _renamed(spec, training, wanted, old)
     known = settings(dataclasses.replace(spec, **own) if own else spec)  # type: ignore[type-var]
     inner: dict[str, dict[str, Any]] = {}
     for name, value in wanted.items():
@@ -126,6 +143,7 @@ def meanings(owner: Any) -> dict[str, str]:
     found: dict[str, str] = {}
     for base in reversed(owner.__mro__):
         found |= _arguments(base.__doc__ or "")
+    for base in reversed(owner.__mro__):
         try:
             tree = ast.parse(textwrap.dedent(inspect.getsource(base)))
         except (OSError, TypeError, SyntaxError):
@@ -187,14 +205,14 @@ def _alternatives(spec: Any, field: str) -> list[type]:
     return [kind] if isinstance(kind, type) else []
 
 
-def _of_kind(spec: Any, training: Any, engine: str | None, wanted: dict[str, Any]) -> Any:
+def _of_kind(spec: Any, training: Any, engine: str | None, old: bool) -> Any:
     """Return the training as the engine that is asked for, with what both have in common."""
     if engine is None or engine == _kind_name(type(training)):
         return training
     kinds = {_kind_name(each): each for each in _alternatives(spec, "training")}
     if engine not in kinds:
         # What once had to be said, and could be nothing else, is no longer said.
-        if engine == "descent" and "epochs" in getattr(type(training), "renamed", {}):
+        if old:
             return training
         known = [repr(name) for name in kinds] or [repr(_kind_name(type(training)))]
         raise AttnscopeError(f"engine = {engine!r}: expected {' or '.join(known)}.")
@@ -203,9 +221,10 @@ def _of_kind(spec: Any, training: Any, engine: str | None, wanted: dict[str, Any
     return kind(**{name: getattr(training, name) for name in shared})
 
 
-def _renamed(spec: Any, training: Any, wanted: dict[str, Any]) -> dict[str, Any]:
+def _renamed(spec: Any, training: Any, wanted: dict[str, Any], old: bool) -> dict[str, Any]:
     fresh: dict[str, Any] = {}
-    if getattr(training, "until", None) is not None and {"lr", "epochs"} <= wanted.keys():
+    once = wanted.get("lr") is not None and wanted.get("epochs") is not None
+    if getattr(training, "until", None) is not None and once:
         # Runs without steps once ended at learning rate × epochs, as a matter of form.
         fresh["until"] = wanted.pop("lr") * wanted.pop("epochs")
     names = {**getattr(type(training), "renamed", {}), **getattr(type(spec), "renamed", {})}
@@ -215,6 +234,11 @@ def _renamed(spec: Any, training: Any, wanted: dict[str, Any]) -> dict[str, Any]
         new = names.get(name, name) if name not in known else name
         if new is not None:
             fresh[new] = value
+        elif not old:
+            raise AttnscopeError(
+                f"{name} = {value!r}: {_title(spec)} has no such setting any more. Expected some "
+                f"of: {', '.join(settings(spec))}."
+            )
     return fresh
 
 

@@ -21,17 +21,17 @@ import xarray as xr
 from bokeh.core.json_encoder import serialize_json
 from bokeh.embed import json_item
 
+from attnscope.catalogue import names, of_tree
 from attnscope.claims import Finding
 from attnscope.errors import AttnscopeError
+from attnscope.experiment import Experiment
+from attnscope.experiment.executor import name_runs, theory_of
 from attnscope.lab.browse import Entry, entry
 from attnscope.lab.curves import case_names, courses, line
 from attnscope.lab.safety import confined, no_way_out
 from attnscope.report.figure import Figure, Panel
 from attnscope.report.interactive import layout
 from attnscope.report.wording import summary
-from attnscope.catalogue import names, of_tree
-from attnscope.experiment import Experiment
-from attnscope.experiment.executor import name_runs, theory_of
 from attnscope.results import findings
 from attnscope.trajectory import RunFolder, open_run
 from attnscope.trajectory.manifest import WATCHED

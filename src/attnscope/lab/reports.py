@@ -12,6 +12,7 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
+from attnscope import report
 from attnscope.errors import AttnscopeError
 from attnscope.lab.browse import Entry
 from attnscope.lab.safety import confined
@@ -69,7 +70,7 @@ _THEMES = ("light", "dark")
 @cache
 def _variables(theme: str) -> str:
     """Return the report's own colours of a theme, which its style sheet gives in this order."""
-    sheet = files("attnscope.report").joinpath("report.css").read_text(encoding="utf-8")
+    sheet = files(report).joinpath("report.css").read_text(encoding="utf-8")
     blocks = re.findall(r":root \{(.*?)\}", sheet, re.DOTALL)
     found = re.findall(r"--[\w-]+: *#\w+;", blocks[_THEMES.index(theme)])
     return " ".join(found)

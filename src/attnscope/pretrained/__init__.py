@@ -12,55 +12,26 @@
 Names are imported when they are first used.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from attnscope.lazy import attach
 
 if TYPE_CHECKING:
     from attnscope.pretrained.checkpoints import series
-    from attnscope.pretrained.loading import load, random_twin, subject_of
+    from attnscope.pretrained.language_model import Encoded, LanguageModel
+    from attnscope.pretrained.loading import from_hugging_face, load, random_twin
     from attnscope.pretrained.measuring import DocumentSums, attend, measure
-    from attnscope.pretrained.plan import Plan, count_together, make_plan
-    from attnscope.pretrained.subject import Encoded, Subject
+    from attnscope.pretrained.plan import MeasurementPlan, count_cooccurrence, make_plan
     from attnscope.pretrained.wheels import WHEELS, fetch
 
-__all__ = [
-    "WHEELS",
-    "DocumentSums",
-    "Encoded",
-    "Plan",
-    "Subject",
-    "attend",
-    "count_together",
-    "fetch",
-    "load",
-    "make_plan",
-    "measure",
-    "random_twin",
-    "series",
-    "subject_of",
-]
-
-_HOMES = {
-    "WHEELS": "wheels",
-    "DocumentSums": "measuring",
-    "Encoded": "subject",
-    "Plan": "plan",
-    "Subject": "subject",
-    "attend": "measuring",
-    "count_together": "plan",
-    "fetch": "wheels",
-    "load": "loading",
-    "make_plan": "plan",
-    "measure": "measuring",
-    "random_twin": "loading",
-    "series": "checkpoints",
-    "subject_of": "loading",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "checkpoints": ("series",),
+        "language_model": ("Encoded", "LanguageModel"),
+        "loading": ("from_hugging_face", "load", "random_twin"),
+        "measuring": ("DocumentSums", "attend", "measure"),
+        "plan": ("MeasurementPlan", "count_cooccurrence", "make_plan"),
+        "wheels": ("WHEELS", "fetch"),
+    },
+)

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from attnscope.errors import AttnscopeError
+from attnscope.pretrained.language_model import Encoded, LanguageModel
 from attnscope.pretrained.pieces import readable
-from attnscope.pretrained.subject import Encoded, Subject
 from attnscope.pretrained.wheels import WHEELS, place
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
@@ -122,7 +122,7 @@ def load(
     *,
     tokenizer: str | Path | None = None,
     attention: str = "eager",
-) -> Subject:
+) -> LanguageModel:
     """Load a model and its tokenizer, in single precision and evaluation mode.
 
     Encoders, decoders and encoder-decoders are taken without the head on top, which attends to
@@ -155,10 +155,10 @@ def load(
             f"'{where.path}' lacks weights of {type(built).__name__}, such as {sorted(lost)[0]} "
             f"({len(lost)} in all): expected all of them."
         )
-    return subject_of(where.name, built, reader)
+    return from_hugging_face(where.name, built, reader)
 
 
-def random_twin(model: str | Path | Source, seed: int = 0) -> Subject:
+def random_twin(model: str | Path | Source, seed: int = 0) -> LanguageModel:
     """Make a model of the same configuration with new random weights.
 
     Raises:
@@ -172,18 +172,18 @@ def random_twin(model: str | Path | Source, seed: int = 0) -> Subject:
     return _drawn(where.name, config, reader, seed)
 
 
-def _drawn(name: str, config: Any, reader: Any, seed: int) -> Subject:
+def _drawn(name: str, config: Any, reader: Any, seed: int) -> LanguageModel:
     transformers = _transformers()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = transformers.AutoModel.from_config(
             config, attn_implementation="eager", dtype=torch.float32, trust_remote_code=False
         )
-    return subject_of(name, model, reader)
+    return from_hugging_face(name, model, reader)
 
 
-def subject_of(name: str, model: Any, tokenizer: Any) -> Subject:
-    """Return a Hugging Face model as something that text can be shown to.
+def from_hugging_face(name: str, model: Any, tokenizer: Any) -> LanguageModel:
+    """Return a Hugging Face model as something that reads text.
 
     Args:
         name: what it is called in tables.
@@ -235,7 +235,7 @@ def subject_of(name: str, model: Any, tokenizer: Any) -> Subject:
         complete = [end >= len(text.rstrip()) for end, text in zip(ends, read, strict=True)]
         return Encoded(batch, made["input_ids"], places, read, complete)
 
-    return Subject(
+    return LanguageModel(
         name,
         model.eval(),
         encode,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from attnscope.errors import AttnscopeError
+from attnscope.pretrained.language_model import Encoded, LanguageModel
 from attnscope.pretrained.pieces import Words, find_words
-from attnscope.pretrained.plan import SHUFFLES, Plan
-from attnscope.pretrained.subject import Encoded, Subject
+from attnscope.pretrained.plan import SHUFFLES, MeasurementPlan
 from attnscope.probes.topic_attention import UNIT
 from attnscope.probes.topic_pairs import (
     DISTANCES,
@@ -36,7 +36,7 @@ from attnscope.watching.points import find
 
 @dataclass(frozen=True, eq=False)
 class DocumentSums:
-    """What one document adds; a label is one way to give words topics (:class:`Labels`).
+    """What one document adds; a label is one way to give words topics (:class:`TopicLabels`).
 
     Args:
         attention: attention times the number of positions that the query could see over 100,
@@ -46,7 +46,7 @@ class DocumentSums:
         by_distance: the same averaged over layers and heads, ``(label, kind, bin)``, kinds "same
             topic" and "different topics" alone.
         distance_pairs: number of pairs, averaged over layers, same shape.
-        shuffled: attention averaged over layers and heads with topics dealt to words at random,
+        shuffled: attention averaged over layers and heads with topics shuffled among words,
             ``(label, shuffle, kind)``, the same two kinds.
         shuffled_pairs: number of pairs, averaged over layers, same shape.
         vectors: cosines and dot products, summed over pairs, ``(label, kind, depth, measure)``;
@@ -69,9 +69,9 @@ class DocumentSums:
 
 
 def measure(
-    subject: Subject,
+    language_model: LanguageModel,
     documents: Iterable[str],
-    plan: Plan,
+    plan: MeasurementPlan,
     *,
     length: int = 256,
     batch: int = 8,
@@ -79,7 +79,7 @@ def measure(
     """Read documents with a model and yield the sums of each, in their order.
 
     Args:
-        subject: the model.
+        language_model: the model.
         documents: texts; of each the beginning is read.
         plan: words and topics.
         length: positions of a document that are read, special tokens included.
@@ -90,14 +90,14 @@ def measure(
     """
     rest = iter(documents)
     while texts := list(islice(rest, batch)):
-        yield from measure_batch(subject, texts, plan, length)
+        yield from measure_batch(language_model, texts, plan, length)
 
 
 def measure_batch(
-    subject: Subject, texts: Sequence[str], plan: Plan, length: int
+    language_model: LanguageModel, texts: Sequence[str], plan: MeasurementPlan, length: int
 ) -> list[DocumentSums]:
     """Read a few documents in one forward pass; see :func:`measure`."""
-    encoded = subject.encode(texts, length)
+    encoded = language_model.encode(texts, length)
     place = plan.numbers
     items = [
         _Document(find_words(text, where, place, whole), place, plan)
@@ -108,9 +108,9 @@ def measure_batch(
         for row, item in enumerate(items):
             item.add_layer(weights[row])
 
-    output = attend(subject, encoded, keep)
-    hidden = list(subject.hidden(output)) if subject.hidden is not None else []
-    table = subject.embeddings
+    output = attend(language_model, encoded, keep)
+    hidden = list(language_model.hidden(output)) if language_model.hidden is not None else []
+    table = language_model.embeddings
     for row, item in enumerate(items):
         pieces = item.words.pieces
         ids = encoded.ids[row, pieces]
@@ -121,7 +121,7 @@ def measure_batch(
     ]
 
 
-def attend(subject: Subject, encoded: Encoded, keep: Callable[[Tensor], None]) -> Any:
+def attend(language_model: LanguageModel, encoded: Encoded, keep: Callable[[Tensor], None]) -> Any:
     """Run a model and hand on the weights of every layer, ``(row, head, query, key)``.
 
     Weights are taken where the model computes them, under any implementation of attention. A model
@@ -130,36 +130,36 @@ def attend(subject: Subject, encoded: Encoded, keep: Callable[[Tensor], None]) -
     Raises:
         AttnscopeError: it returns none; the sentence says which implementation is active.
     """
-    points = find(subject.model, subject.attention)
+    points = find(language_model.model, language_model.attention)
     seen = 0
 
     def hear(weights: Tensor) -> None:
         nonlocal seen
         seen += 1
         if weights.ndim != 4:
-            raise AttnscopeError(_silent(subject))
+            raise AttnscopeError(_silent(language_model))
         keep(weights)
 
     with ExitStack() as stack:
-        stack.enter_context(_evaluating(subject.model))
+        stack.enter_context(_evaluating(language_model.model))
         for point in points:
             stack.callback(point.attach(hear).remove)
-        output = subject.run(encoded) if points else _asked(subject, encoded)
+        output = language_model.run(encoded) if points else _asked(language_model, encoded)
     if not points:
         for weights in _returned(output):
             hear(weights)
     if not seen:
-        raise AttnscopeError(_silent(subject))
+        raise AttnscopeError(_silent(language_model))
     return output
 
 
-def _asked(subject: Subject, encoded: Encoded) -> Any:
-    options = {**(subject.options or {}), "output_attentions": True}
-    asked = Subject(subject.name, subject.model, subject.encode, options=options)
+def _asked(language_model: LanguageModel, encoded: Encoded) -> Any:
+    options = {**(language_model.options or {}), "output_attentions": True}
+    asked = replace(language_model, options=options)
     try:
         return asked.run(encoded)
     except TypeError as error:
-        raise AttnscopeError(_silent(subject)) from error
+        raise AttnscopeError(_silent(language_model)) from error
 
 
 def _returned(output: Any) -> list[Tensor]:
@@ -169,18 +169,18 @@ def _returned(output: Any) -> list[Tensor]:
     return layers
 
 
-def _silent(subject: Subject) -> str:
-    config = getattr(subject.model, "config", None)
+def _silent(language_model: LanguageModel) -> str:
+    config = getattr(language_model.model, "config", None)
     active = getattr(config, "_attn_implementation", None)
-    kind = type(subject.model).__name__
+    kind = type(language_model.model).__name__
     if active is None:
         return (
-            f"'{subject.name}' ({kind}) shows no attention: expected Subject(attention=...) with "
-            "the path of the modules that compute it, such as 'blocks.*.attn', or a function of "
-            "the model that returns the weights."
+            f"'{language_model.name}' ({kind}) shows no attention: expected "
+            "LanguageModel(attention=...) with the path of the modules that compute it, such as "
+            "'blocks.*.attn', or a function of the model that returns the weights."
         )
     return (
-        f"'{subject.name}' ({kind}) returns no attention; its active implementation is "
+        f"'{language_model.name}' ({kind}) returns no attention; its active implementation is "
         f"'{active}'. Expected a model that can be loaded with attn_implementation='eager' and "
         "returns weights for output_attentions=True."
     )
@@ -200,22 +200,22 @@ def _evaluating(model: torch.nn.Module) -> Iterator[None]:
 class _Document:
     """The pairs of one document, and the sums over them so far."""
 
-    def __init__(self, words: Words, place: dict[str, int], plan: Plan) -> None:
+    def __init__(self, words: Words, place: dict[str, int], plan: MeasurementPlan) -> None:
         self.words = words
         numbers = np.array([place[word] for word in words.words], dtype=np.int64)
         count, labels = len(numbers), plan.labels
         kinds = np.stack(
-            [pair_kinds(numbers, each.topics[numbers], each.together) for each in labels]
+            [pair_kinds(numbers, each.topics[numbers], each.cooccurring) for each in labels]
         )
         near = distance_bins(words.first) == np.arange(len(DISTANCES))[:, None, None]
-        dealt = np.stack(
+        shuffled = np.stack(
             [
                 same_and_different(numbers, each.topics[each.shuffles[:, numbers]]).swapaxes(0, 1)
                 for each in labels
             ]
         )
         self.kinds = _flat(kinds)
-        self.near, self.dealt = _flat(kinds[:, :2, None] & near), _flat(dealt)
+        self.near, self.shuffled = _flat(kinds[:, :2, None] & near), _flat(shuffled)
         self.labels = len(labels)
         self.pieces = torch.from_numpy(words.pieces)
         self.pooling = torch.from_numpy(words.pooling)
@@ -259,15 +259,15 @@ class _Document:
         first = (self.labels, len(KINDS))
         near = pair_sums(self.overall / layers, self.near).numpy()
         near = near.reshape(self.labels, 2, len(DISTANCES), 2)
-        dealt = pair_sums(self.overall / layers, self.dealt).numpy()
-        dealt = dealt.reshape(self.labels, SHUFFLES, 2, 2)
+        shuffled = pair_sums(self.overall / layers, self.shuffled).numpy()
+        shuffled = shuffled.reshape(self.labels, SHUFFLES, 2, 2)
         return DocumentSums(
             attention=attention.reshape(*first, layers, heads).numpy(),
             pairs=torch.stack(self.counts, dim=-1).reshape(*first, layers).numpy(),
             by_distance=near[..., 0],
             distance_pairs=near[..., 1],
-            shuffled=dealt[..., 0],
-            shuffled_pairs=dealt[..., 1],
+            shuffled=shuffled[..., 0],
+            shuffled_pairs=shuffled[..., 1],
             vectors=self.vectors.reshape(*first, *self.vectors.shape[1:]).numpy(),
             vector_pairs=self.kinds.sum(dim=(1, 2)).reshape(first).numpy(),
             words=len(self.words.words),

@@ -1,7 +1,7 @@
 """Which pairs of words are compared: by topics at every threshold, and what they are held against.
 
-Two controls are made here: topics dealt to words at random, and words that are often together
-without sharing a topic.
+Two controls are made here: topics shuffled among the words, and words that co-occur often without
+sharing a topic.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from attnscope.topics.filter import TopicWords
 from attnscope.topics.words import content_words
 
 SHUFFLES = 20
-"""How often topics are dealt at random: a ratio above all of these has p = 1/21."""
+"""How often topics are shuffled: a ratio above all of these has p = 1/21."""
 CHUNK = 256
 """Documents that co-occurrence is counted over at a time."""
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class TopicLabels:
     """One way to give words topics.
 
     Args:
@@ -31,9 +31,9 @@ class Labels:
         threshold: share of the vocabulary that is kept for each topic.
         overlap: whether a word may have several topics.
         topics: which topics each word of the plan has, shape ``(word, topic)``.
-        shuffles: whose topics each word gets when they are dealt at random among the words that
-            have some, shape ``(shuffle, word)``.
-        together: pairs of words that are often together, see
+        shuffles: whose topics each word gets when they are shuffled among the words that have some,
+            shape ``(shuffle, word)``.
+        cooccurring: pairs of words that co-occur often, see
             :func:`~attnscope.probes.topic_pairs.pair_numbers`; sorted.
     """
 
@@ -42,7 +42,7 @@ class Labels:
     overlap: bool
     topics: np.ndarray
     shuffles: np.ndarray
-    together: np.ndarray
+    cooccurring: np.ndarray
 
     def pairs(self) -> int:
         """Return how many pairs of different words share a topic."""
@@ -51,7 +51,7 @@ class Labels:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class MeasurementPlan:
     """Words that matter, and what is known of them.
 
     Args:
@@ -60,7 +60,7 @@ class Plan:
     """
 
     words: tuple[str, ...]
-    labels: tuple[Labels, ...]
+    labels: tuple[TopicLabels, ...]
 
     @property
     def numbers(self) -> dict[str, int]:
@@ -68,11 +68,11 @@ class Plan:
         return {word: number for number, word in enumerate(self.words)}
 
 
-def make_plan(chosen: Sequence[TopicWords], seed: int = 0) -> Plan:
-    """Make a plan of words with topics, and deal the same topics to the words at random.
+def make_plan(chosen: Sequence[TopicWords], seed: int = 0) -> MeasurementPlan:
+    """Make a plan of words with topics, and shuffle the same topics among the words.
 
-    Dealing keeps how many words every topic has, and takes away which. Pairs of words that are
-    often together are not known yet, see :func:`count_together`.
+    Shuffling keeps how many words every topic has, and takes away which. Pairs of words that
+    co-occur often are not known yet, see :func:`count_cooccurrence`.
 
     Args:
         chosen: words and topics at every threshold, with overlap and without.
@@ -99,12 +99,12 @@ def make_plan(chosen: Sequence[TopicWords], seed: int = 0) -> Plan:
         shuffles[:, rows] = [generator.permutation(rows) for _ in range(SHUFFLES)]
         name = f"{one.threshold:g}, {'overlap' if one.overlap else 'no overlap'}"
         none = np.empty(0, dtype=np.int64)
-        labels.append(Labels(name, one.threshold, one.overlap, topics, shuffles, none))
-    return Plan(words, tuple(labels))
+        labels.append(TopicLabels(name, one.threshold, one.overlap, topics, shuffles, none))
+    return MeasurementPlan(words, tuple(labels))
 
 
-def count_together(plan: Plan, documents: Iterable[str]) -> Plan:
-    """Find pairs of words that are often together without sharing a topic (paper's Table 2).
+def count_cooccurrence(plan: MeasurementPlan, documents: Iterable[str]) -> MeasurementPlan:
+    """Find pairs of words that co-occur often without sharing a topic (paper's Table 2).
 
     For each of the labels these are as many pairs as share a topic, those that stand together in
     the most documents. The paper does not print its own rule.
@@ -138,7 +138,7 @@ def count_together(plan: Plan, documents: Iterable[str]) -> Plan:
     return replace(plan, labels=tuple(_with_top(each, counts) for each in plan.labels))
 
 
-def _with_top(labels: Labels, counts: np.ndarray) -> Labels:
+def _with_top(labels: TopicLabels, counts: np.ndarray) -> TopicLabels:
     topics = labels.topics.astype(np.float32)
     known = np.asarray(labels.topics.any(axis=1))
     apart = np.asarray(topics @ topics.T == 0)
@@ -146,4 +146,4 @@ def _with_top(labels: Labels, counts: np.ndarray) -> Labels:
     # Stable, so that pairs with equal counts are taken in the order of the words.
     order = np.argsort(-counts[left, right], kind="stable")[: labels.pairs()]
     numbers = pair_numbers(left[order], right[order])
-    return replace(labels, together=np.sort(numbers))
+    return replace(labels, cooccurring=np.sort(numbers))

@@ -2,19 +2,18 @@
 
 Everything is a sum over pairs of positions and a number of pairs, document by document. Means are
 quotients of the two over all documents, so that a document counts as much as it has pairs, as in
-the paper; intervals come from drawing documents again.
+the paper; intervals come from the bootstrap over documents (:mod:`attnscope.probes.bootstrap`).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from attnscope.errors import AttnscopeError
+from attnscope.probes.bootstrap import pooled_mean
 
 KINDS = ("same topic", "different topics", "co-occurring")
 """Different words of one topic; words without a common topic; those of the second kind that stand
@@ -24,22 +23,7 @@ DISTANCES = (1, 3, 5, 9, 17, 33, 65, 129)
 """Where bins of the distance between two positions begin; the last one is open."""
 
 
-@dataclass(frozen=True)
-class Interval:
-    """A value and the ends of its interval; arrays of one shape.
-
-    Args:
-        value: from all documents.
-        low: lower end.
-        high: upper end.
-    """
-
-    value: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-
-def pair_kinds(words: np.ndarray, topics: np.ndarray, together: np.ndarray) -> np.ndarray:
+def pair_kinds(words: np.ndarray, topics: np.ndarray, cooccurring: np.ndarray) -> np.ndarray:
     """Return which ordered pairs of positions are of which kind.
 
     Two positions with the same word are of no kind, a position and itself among them: attention of
@@ -48,7 +32,7 @@ def pair_kinds(words: np.ndarray, topics: np.ndarray, together: np.ndarray) -> n
     Args:
         words: number of the word at each position, shape ``(position,)``.
         topics: which topics each position's word stands for, shape ``(position, topic)``.
-        together: numbers of the pairs of words that are often together, sorted; see
+        cooccurring: numbers of the pairs of words that co-occur often, sorted; see
             :func:`pair_numbers`.
 
     Returns:
@@ -56,10 +40,10 @@ def pair_kinds(words: np.ndarray, topics: np.ndarray, together: np.ndarray) -> n
     """
     same, different = same_and_different(words, topics)
     often = np.zeros_like(different)
-    if together.size:
+    if cooccurring.size:
         numbers = pair_numbers(words[:, None], words)
-        places = np.searchsorted(together, numbers).clip(max=len(together) - 1)
-        often = different & (together[places] == numbers)
+        places = np.searchsorted(cooccurring, numbers).clip(max=len(cooccurring) - 1)
+        often = different & (cooccurring[places] == numbers)
     return np.stack([same, different, often])
 
 
@@ -119,63 +103,6 @@ def cosines(vectors: Tensor) -> Tensor:
     return torch.stack([unit @ unit.T, vectors @ vectors.T])
 
 
-def redrawn(groups: np.ndarray, draws: int = 1000, seed: int = 0) -> np.ndarray:
-    """Return how often each document is drawn, shape ``(draws, document)``.
-
-    Documents of one group are drawn together. If every document is a group of its own this is the
-    bootstrap over documents. A random twin has other weights for every group: drawing groups again
-    speaks of documents and of weights.
-
-    Args:
-        groups: a number a document.
-        draws: how often all are drawn.
-        seed: of the draws.
-    """
-    names, index = np.unique(groups, return_inverse=True)
-    if len(names) < 2:
-        raise AttnscopeError(
-            f"{len(names)} group of documents to draw from: expected two or more for an interval."
-        )
-    generator = np.random.default_rng(seed)
-    shares = np.full(len(names), 1 / len(names))
-    counts = generator.multinomial(len(names), shares, size=draws)
-    return counts[:, index].astype(np.float64)
-
-
-def mean(sums: np.ndarray, counts: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return the mean over all pairs of all documents; NaN without any.
-
-    Args:
-        sums: shape ``(document, ...)``.
-        counts: number of pairs, of a shape that broadcasts against it.
-        weights: how often each document is drawn, shape ``(draws, document)``; once unless given.
-
-    Returns:
-        Shape ``(...)``, or ``(draws, ...)`` with weights.
-    """
-    if weights is None:
-        total, number = sums.sum(axis=0), counts.sum(axis=0)
-    else:
-        total, number = np.tensordot(weights, sums, 1), np.tensordot(weights, counts, 1)
-    number = np.broadcast_to(number, total.shape)
-    return np.divide(total, number, out=np.full(total.shape, np.nan), where=number > 0)
-
-
-def interval(value: np.ndarray, drawn: np.ndarray, level: float = 0.95) -> Interval:
-    """Return the interval between the outer quantiles of what was drawn.
-
-    Args:
-        value: from all documents.
-        drawn: the same from every draw, along the first axis.
-        level: share of the draws inside.
-    """
-    low, high = np.full(np.shape(value), np.nan), np.full(np.shape(value), np.nan)
-    fit = ~np.isnan(drawn).any(axis=0)
-    tails = np.quantile(drawn[:, fit], ((1 - level) / 2, (1 + level) / 2), axis=0)
-    low[fit], high[fit] = tails
-    return Interval(np.asarray(value), low, high)
-
-
 def within_documents(
     sums: np.ndarray, counts: np.ndarray, weights: np.ndarray | None = None
 ) -> np.ndarray:
@@ -193,7 +120,7 @@ def within_documents(
     fit = (counts[:, SAME] > 0) & (counts[:, DIFFERENT] > 0)
     safe = np.where(fit, counts[:, DIFFERENT], 1)
     expected = np.where(fit, counts[:, SAME] * sums[:, DIFFERENT] / safe, 0)
-    return mean(np.where(fit, sums[:, SAME], 0), expected, weights)
+    return pooled_mean(np.where(fit, sums[:, SAME], 0), expected, weights)
 
 
 def at_equal_distance(

@@ -124,7 +124,7 @@ def ends(
     """
     columns = {_axis(run.get(name)): run.get(name) for name in names} | dict(more or {})
     rows: list[tuple[Cell, ...]] = [
-        (case, *(float(_end(each.sel(case=case)).mean()) for each in columns.values()))
+        (case, *(float(_end(each.sel(case=case)).mean(skipna=False)) for each in columns.values()))
         for case in cases or run.cases
     ]
     return Table(key, title, (head, *columns), tuple(rows))

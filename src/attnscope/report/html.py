@@ -271,4 +271,4 @@ def _source_hash(script: str) -> str:
 
 
 def _resource(name: str) -> str:
-    return files("attnscope.report").joinpath(name).read_text(encoding="utf-8")
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")

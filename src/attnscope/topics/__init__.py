@@ -9,45 +9,28 @@
 Names are imported when they are first used, so that the command line answers at once.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from attnscope.lazy import attach
 
 if TYPE_CHECKING:
     from attnscope.topics.coherence import npmi
     from attnscope.topics.corpus import stream
     from attnscope.topics.filter import TopicWords, topic_words, usable_thresholds
+    from attnscope.topics.kept import TopicFit
     from attnscope.topics.lda import fit_topics
     from attnscope.topics.model import TopicModel, load_topics
     from attnscope.topics.words import content_words
 
-__all__ = [
-    "TopicModel",
-    "TopicWords",
-    "content_words",
-    "fit_topics",
-    "load_topics",
-    "npmi",
-    "stream",
-    "topic_words",
-    "usable_thresholds",
-]
-
-_HOMES = {
-    "TopicModel": "model",
-    "TopicWords": "filter",
-    "content_words": "words",
-    "fit_topics": "lda",
-    "load_topics": "model",
-    "npmi": "coherence",
-    "stream": "corpus",
-    "topic_words": "filter",
-    "usable_thresholds": "filter",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "coherence": ("npmi",),
+        "corpus": ("stream",),
+        "filter": ("TopicWords", "topic_words", "usable_thresholds"),
+        "kept": ("TopicFit",),
+        "lda": ("fit_topics",),
+        "model": ("TopicModel", "load_topics"),
+        "words": ("content_words",),
+    },
+)

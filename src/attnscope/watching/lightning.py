@@ -33,7 +33,7 @@ def _base() -> Any:
         except ImportError:
             continue
     raise AttnscopeError(
-        "attnscope.watching.lightning needs Lightning, which is not installed here: expected "
+        "The Lightning callback needs Lightning, which is not installed here: expected "
         "`pip install lightning`, or a loop of your own with attnscope.watch."
     )
 

@@ -25,7 +25,7 @@ try:
     from transformers import TrainerCallback
 except ImportError as error:
     raise AttnscopeError(
-        "attnscope.watching.trainer needs transformers, which is not installed here: expected "
+        "The Trainer callback needs transformers, which is not installed here: expected "
         "`pip install transformers accelerate`, or a loop of your own with attnscope.watch."
     ) from error
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 import xarray as xr
 
 import attnscope
 from attnscope.claims import Finding
 from attnscope.errors import AttnscopeError
-from attnscope.models import TopicTransformer
 from attnscope.report.figure import Heat
 from attnscope.studies.li2023.optimum import Optimum
 from attnscope.studies.li2023.optimum.landscapes import HIGH, LOW, valley
-from attnscope.studies.li2023.optimum.study import ratios
-from attnscope.tasks.topic_population import TopicPopulation
 from attnscope.theory import li2023
 from attnscope.theory.li2023 import TopicSetting
 from attnscope.trajectory import Readings, final
@@ -72,21 +68,6 @@ def test_figures_and_tables_are_drawn(read: Readings) -> None:
     minima, diagonal, trained = STUDY.tables(read)
     assert [row[0] for row in minima.rows] == [row[0] for row in diagonal.rows] == [20, 40, 60, 80]
     assert [row[0] for row in trained.rows] == list(STUDY.cases)
-
-
-@pytest.mark.parametrize("mask_ratio", [0.5, 1.0, 2.0])
-def test_ratios_are_those_of_the_scores(mask_ratio: float) -> None:
-    topic = TopicPopulation(topics=5, words=3, tau=2).topic_of
-    scores = np.where(topic[:, None] == topic, np.log(4.0), 0.0)
-    scores[0] = np.log(mask_ratio)
-    model = TopicTransformer(len(topic), attention="frozen").double()
-    assert model.W_K is not None
-    assert model.W_Q is not None
-    with torch.no_grad():
-        model.W_K.copy_(torch.eye(len(topic)))
-        model.W_Q.copy_(torch.from_numpy(scores) * model.attention_dim**0.5)
-    measured = ratios(model, topic)
-    np.testing.assert_allclose(measured.mean(1), [4.0] * 3 + [mask_ratio], rtol=1e-12)
 
 
 def test_a_valley_has_one_gamma_and_stays_on_the_axes() -> None:

@@ -182,7 +182,7 @@ def test_every_normal_run_has_a_lag(
     assert [row[0] for row in rows[:5]] == ["run A", "run B", "run C", "run D", "frozen"]
     assert rows[4][1] == STEPS[-1]  # frozen: knowledge does not come
     lags = lag(seen[1], "normal")
-    assert rows[5][3] == pytest.approx(lags.mean(), abs=0.05)
+    assert rows[5][3] == pytest.approx(float(lags.mean()), abs=0.05)
 
 
 def test_claims_say_the_papers_values() -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attnscope.errors import AttnscopeError
 from attnscope.models.seq2seq import Seq2Seq, cross_entropy
-from attnscope.models.seq2seq_saliency import translation_saliency
+from attnscope.models.seq2seq.saliency import translation_saliency
 from attnscope.models.word_proxy import WordProxy
 from attnscope.probes.bleu import corpus_bleu
 from attnscope.studies.snell2021.agreement import Agreement, translation

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -12,19 +10,19 @@ import xarray as xr
 import attnscope
 from attnscope.errors import AttnscopeError
 from attnscope.report.figure import Line
-from attnscope.studies.snell2021._derivative_readings import (
+from attnscope.studies.snell2021 import InitialDerivative
+from attnscope.studies.snell2021.initial_derivative.claims import (
     MIXTURE,
     PERMUTATIONS,
     slopes,
-    start,
     width_case,
 )
-from attnscope.studies.snell2021.initial_derivative import InitialDerivative
+from attnscope.trajectory import initial
 
 pytestmark = pytest.mark.xdist_group("snell2021 initial_derivative")  # one fixture for all
 
-SMALL = InitialDerivative(
-    seeds=2, widths=(100, 2_000, 20_000), length=3, types=6, pairs=60, epochs=200, points=21
+SMALL = InitialDerivative().but(
+    seeds=2, widths=(100, 2_000, 20_000), length=3, types=6, pairs=60, until=0.2, points=21
 )
 
 
@@ -52,11 +50,19 @@ def test_velocity_is_the_change_of_the_table_along_the_gradient() -> None:
 def test_slopes_are_one_for_logits_and_one_over_outputs_for_probabilities(
     done: xr.DataTree,
 ) -> None:
-    case = width_case(20_000)
-    assert slopes(done, "logits_velocity", case, 1.0, False) == pytest.approx(1, abs=0.03)
-    share = 1 / SMALL.vocabulary
-    assert slopes(done, "theta_velocity", case, 1.0, False) == pytest.approx(share, rel=0.03)
-    assert start(done, "logits_velocity", case).shape == (2, SMALL.vocabulary, SMALL.vocabulary)
+    run = SMALL.read(done).of(width_case(20_000))
+    logits, theta = (slopes(run, name).to_numpy() for name in ("logits_velocity", "theta_velocity"))
+    assert logits == pytest.approx(1, abs=0.03)
+    assert theta == pytest.approx(1 / SMALL.vocabulary, rel=0.03)
+    assert initial(run.logits_velocity).shape == (2, SMALL.vocabulary, SMALL.vocabulary)
+
+
+def test_slopes_of_all_cases_are_those_of_each(done: xr.DataTree) -> None:
+    run = SMALL.read(done)
+    together = slopes(run, "theta_velocity", 0.5)
+    assert together.dims == ("case", "seed")
+    for case in SMALL.cases:
+        assert (together.sel(case=case) == slopes(run.of(case), "theta_velocity", 0.5)).all()
 
 
 def test_claims_are_decided_and_every_control_fails(done: xr.DataTree) -> None:
@@ -78,11 +84,11 @@ def test_counts_say_it_before_training() -> None:
 
 
 def test_figures_and_tables_are_drawn(done: xr.DataTree) -> None:
-    figures = {figure.name: figure for figure in SMALL.figures(done)}
+    figures = {figure.name: figure for figure in SMALL.figures(SMALL.read(done))}
     assert list(figures) == ["derivative", "widths", "training"]
     dashed = [m for m in figures["training"].panels[0].marks if isinstance(m, Line) and m.theory]
     assert len(dashed) == 1
-    widths, knowledge = SMALL.tables(done)
+    widths, knowledge = SMALL.tables(SMALL.read(done))
     assert [row[0] for row in widths.rows] == list(SMALL.widths)
     assert [row[1] for row in knowledge.rows] == ["learnable", "not learnable", "not learnable"]
     errors = np.array([row[4] for row in widths.rows], dtype=float)
@@ -102,4 +108,16 @@ def test_figures_and_tables_are_drawn(done: xr.DataTree) -> None:
 )
 def test_bad_fields_are_quoted(change: dict, words: str) -> None:
     with pytest.raises(AttnscopeError, match=words):
-        dataclasses.replace(SMALL, **change)
+        SMALL.but(**change)
+
+
+def test_an_older_run_ended_at_learning_rate_times_epochs() -> None:
+    old = {name: SMALL.to_json()[name] for name in ("seeds", "points", "widths", "length", "types")}
+    old |= {"engine": "flow", "lr": 1e-3, "epochs": 200, "correct": False, "rtol": 1e-4}
+    assert InitialDerivative.from_json({**old, "pairs": 60}) == SMALL
+    assert InitialDerivative.from_json(SMALL.to_json()) == SMALL
+
+
+def test_tolerance_follows_the_size_of_the_start() -> None:
+    assert SMALL.engine(width_case(100), 0).atol == pytest.approx(1e-5)
+    assert SMALL.engine(PERMUTATIONS, 0).atol == pytest.approx(1e-4 * 2_000**-0.5)

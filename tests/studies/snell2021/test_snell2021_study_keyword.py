@@ -11,18 +11,20 @@ import attnscope
 from attnscope.errors import AttnscopeError
 from attnscope.models.sequence_classifier import SequenceClassifier, classifier_loss
 from attnscope.studies.snell2021 import KeywordStudy
-from attnscope.studies.snell2021.keyword.claims import HYPOTHESIS_2, OBSERVATION_3, alike, apart
-from attnscope.studies.snell2021.keyword.readings import (
+from attnscope.studies.snell2021.keyword.claims import (
     BOTH_WAYS,
     CASES,
+    HYPOTHESIS_2,
+    OBSERVATION_3,
     ONE_WAY,
     PLACES,
-    READINGS,
     UNIFORM,
+    alike,
+    apart,
     at,
-    observables,
     reading,
 )
+from attnscope.studies.snell2021.keyword.study import READINGS, observables
 from attnscope.tasks.keyword import LabelledSequences
 from attnscope.trajectory import Readings, final
 
@@ -160,6 +162,7 @@ def test_no_keyword_stands_last() -> None:
     ("change", "words"),
     [
         ({"engine": "flow"}, "engine = 'flow': expected 'adam'"),
+        ({"lr": 0.5}, "lr = 0.5: snell2021.keyword has no such setting any more"),
         ({"rate": 0.0}, "rate = 0.0: expected a finite number above 0"),
         ({"batch": 0}, "batch = 0: expected 1 or more"),
         ({"length": 3}, "length = 3: expected 4 or more"),

@@ -11,12 +11,8 @@ import attnscope
 from attnscope.errors import AttnscopeError
 from attnscope.models.seq2seq import Seq2Seq
 from attnscope.studies.snell2021 import OptimalAttention
-from attnscope.studies.snell2021.optimal_attention.readings import (
-    QUANTITIES,
-    curve,
-    reader,
-    word_logits,
-)
+from attnscope.studies.snell2021.optimal_attention.claims import curve
+from attnscope.studies.snell2021.optimal_attention.study import QUANTITIES, reader, word_logits
 from attnscope.tasks.copying import Copying
 from attnscope.theory.snell2021 import optimal_attention
 

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 from attnscope.lazy import attach
 
 if TYPE_CHECKING:
-    from attnscope.studies.li2023.attention import AttentionStudy as AttentionStudy
-    from attnscope.studies.li2023.embedding import Embedding as Embedding
-    from attnscope.studies.li2023.multilayer import Multilayer as Multilayer
-    from attnscope.studies.li2023.onset import OnsetStudy as OnsetStudy
-    from attnscope.studies.li2023.optimum import Optimum as Optimum
-    from attnscope.studies.li2023.pretrained import Pretrained as Pretrained
-    from attnscope.studies.li2023.topic_documents import TopicDocumentsRun as TopicDocumentsRun
-    from attnscope.studies.li2023.two_stage import TwoStage as TwoStage
-    from attnscope.studies.li2023.value import Value as Value
+    from attnscope.studies.li2023.attention import AttentionStudy
+    from attnscope.studies.li2023.embedding import Embedding
+    from attnscope.studies.li2023.multilayer import Multilayer
+    from attnscope.studies.li2023.onset import OnsetStudy
+    from attnscope.studies.li2023.optimum import Optimum
+    from attnscope.studies.li2023.pretrained import Pretrained
+    from attnscope.studies.li2023.topic_documents import TopicDocumentsRun
+    from attnscope.studies.li2023.two_stage import TwoStage
+    from attnscope.studies.li2023.value import Value
 
 __getattr__, __dir__, __all__ = attach(
     __name__,

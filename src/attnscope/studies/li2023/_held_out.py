@@ -25,8 +25,6 @@ KINDS = ("same word", "same topic, different words", "different topics")
 WORD, TOPIC, OTHER = KINDS
 SHUFFLES = 10
 """A single shuffle leaves words of one topic together by chance."""
-HELD_OUT = 1_000_003
-"""Added to a run's seed for documents that it is not trained on."""
 TRAINED = (("attention", final),)
 UNTRAINED = (("attention", initial),)
 BASELINES = (*UNTRAINED, ("shuffled", final))
@@ -50,6 +48,10 @@ class HeldOutStudy(TopicDocumentsStudy):
         self.task()
         if self.training.batch is None:
             raise AttnscopeError("batch = None: expected the documents of a step, 1 or more.")
+
+    def held_out(self, seed: int) -> Documents:
+        """Return documents that the run of a seed is not trained on."""
+        return self.task().sample(self.documents, seed + 1_000_003)
 
     def problem(self, model: TopicTransformer, seed: int, records: list[Record]) -> Problem:
         """Return the run of a model on fresh documents."""

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from attnscope.lazy import attach
 
 if TYPE_CHECKING:
-    from attnscope.studies.lu2021.capacity import Capacity as Capacity
-    from attnscope.studies.lu2021.cnn import Cnn as Cnn
-    from attnscope.studies.lu2021.query import Query as Query
-    from attnscope.studies.lu2021.sen import Sen as Sen
-    from attnscope.studies.lu2021.sst import Sst as Sst
-    from attnscope.studies.lu2021.synergy import Synergy as Synergy
-    from attnscope.studies.lu2021.topic_words import TopicWordsRun as TopicWordsRun
+    from attnscope.studies.lu2021.capacity import Capacity
+    from attnscope.studies.lu2021.cnn import Cnn
+    from attnscope.studies.lu2021.query import Query
+    from attnscope.studies.lu2021.sen import Sen
+    from attnscope.studies.lu2021.sst import Sst
+    from attnscope.studies.lu2021.synergy import Synergy
+    from attnscope.studies.lu2021.topic_words import TopicWordsRun
 
 __getattr__, __dir__, __all__ = attach(
     __name__,

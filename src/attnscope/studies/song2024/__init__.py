@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from attnscope.lazy import attach
 
 if TYPE_CHECKING:
-    from attnscope.studies.song2024.convergence import Convergence as Convergence
-    from attnscope.studies.song2024.landscape import Landscape as Landscape
-    from attnscope.studies.song2024.pathfinder import Pathfinder as Pathfinder
-    from attnscope.studies.song2024.query_only import QueryOnly as QueryOnly
-    from attnscope.studies.song2024.regression import RegressionRun as RegressionRun
-    from attnscope.studies.song2024.text import Text as Text
+    from attnscope.studies.song2024.convergence import Convergence
+    from attnscope.studies.song2024.landscape import Landscape
+    from attnscope.studies.song2024.pathfinder import Pathfinder
+    from attnscope.studies.song2024.query_only import QueryOnly
+    from attnscope.studies.song2024.regression import RegressionRun
+    from attnscope.studies.song2024.text import Text
 
 __getattr__, __dir__, __all__ = attach(
     __name__,

@@ -7,7 +7,14 @@ from attnscope.theory.lu2021.assumption1 import Movement, movement
 from attnscope.theory.lu2021.corollary1 import norm_from_score, score_from_norm
 from attnscope.theory.lu2021.fixed_linear import fixed_linear_loss, fixed_linear_norm, late_loss
 from attnscope.theory.lu2021.lemma2 import TopicWordFlow, lemma2_flow, reduced_flow
-from attnscope.theory.lu2021.psi import PsiAverages, PsiSets, effective_m, psi_averages
+from attnscope.theory.lu2021.psi import (
+    PsiAverages,
+    PsiSets,
+    effective_m,
+    neighbours,
+    psi_averages,
+    words_in_company,
+)
 from attnscope.theory.lu2021.theorem1 import identity_residual, predicted_norm
 from attnscope.theory.lu2021.theorem2 import topic_attention, weight_from_norm, weight_from_score
 
@@ -23,6 +30,7 @@ __all__ = [
     "late_loss",
     "lemma2_flow",
     "movement",
+    "neighbours",
     "norm_from_score",
     "predicted_norm",
     "psi_averages",
@@ -31,4 +39,5 @@ __all__ = [
     "topic_attention",
     "weight_from_norm",
     "weight_from_score",
+    "words_in_company",
 ]

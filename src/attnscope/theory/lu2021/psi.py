@@ -91,6 +91,25 @@ class PsiSets:
         return np.bincount(self._word, values, minlength=len(self.words)) / self.sizes
 
 
+def words_in_company(bags: Bags, least: int = 1) -> np.ndarray:
+    """Return the words that stand in ``least`` sentences or more, and beside another in one."""
+    rows, ids = bags.sentences.numpy(), bags.words.numpy()
+    # A sentence may be one word said twice: what counts is whether another stands beside it.
+    kinds = np.bincount(np.unique(rows * bags.vocabulary + ids) // bags.vocabulary)
+    most = np.zeros(bags.vocabulary, dtype=np.int64)
+    np.maximum.at(most, ids, kinds[rows])
+    return np.flatnonzero((bags.occurrences.numpy() >= least) & (most > 1))
+
+
+def neighbours(bags: Bags, words: np.ndarray) -> int:
+    """Return how many times one of some words stands beside another, which is what Ψ_t costs."""
+    listed = np.zeros(bags.vocabulary, dtype=bool)
+    listed[words] = True
+    pairs = np.unique(bags.sentences.numpy() * bags.vocabulary + bags.words.numpy())
+    rows = pairs[listed[pairs % bags.vocabulary]] // bags.vocabulary
+    return int((np.bincount(rows).astype(np.int64) ** 2).sum())
+
+
 def psi_averages(scores: Numbers, embeddings: Numbers, bags: Bags, words: Numbers) -> PsiAverages:
     """Take the means over Ψ_t at one time; for many times keep a :class:`PsiSets`.
 

@@ -13,10 +13,9 @@ from attnscope.engines import Adam, Final, Linear, Observable, Record, Sgd
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem
 from attnscope.models import TopicTransformer
-from attnscope.studies.li2023._held_out import HELD_OUT, HeldOutStudy, own
+from attnscope.studies.li2023._held_out import HeldOutStudy, own
 from attnscope.studies.li2023.attention.claims import POOL4, SCALED, claims
-from attnscope.studies.li2023.attention.figures import figures
-from attnscope.studies.li2023.attention.tables import tables
+from attnscope.studies.li2023.attention.figures import figures, tables
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class AttentionStudy(HeldOutStudy):
             value_noise=std,
             generator=torch.Generator().manual_seed(seed),
         )
-        documents = task.sample(self.documents, seed + HELD_OUT)
+        documents = self.held_out(seed)
         held = documents.mask if documents.mask is not None else torch.ones_like(documents.selected)
         mask = (documents.visible == 0) & held
 

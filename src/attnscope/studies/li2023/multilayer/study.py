@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnscope.bounds import Count, Several
+from attnscope.bounds import Count, Positive, Several
 from attnscope.engines import Adam, Final, Given, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem
 from attnscope.models import TopicTransformer
-from attnscope.studies.li2023._held_out import HELD_OUT, KINDS, HeldOutStudy, own, topics_at
+from attnscope.probes.topic_attention import main_topic_factor
+from attnscope.studies.li2023._held_out import KINDS, HeldOutStudy, own, topics_at
 from attnscope.studies.li2023.multilayer.claims import DEEP, MATRICES, SHALLOW, claims
 from attnscope.studies.li2023.multilayer.figures import TURN, figures, tables
 from attnscope.tasks import Documents, TopicDocuments
@@ -36,9 +37,7 @@ class Multilayer(HeldOutStudy):
     training: Adam = Adam(rate=0.01, steps=600, batch=20)
     points: Several = 61
     words: Count = 5
-    """v, words of each topic."""
     documents: Count = 40
-    """Held-out documents that attention is averaged over."""
     layers: Several = 4
     """Number of layers."""
     heads: Count = 4
@@ -49,7 +48,7 @@ class Multilayer(HeldOutStudy):
     """Least positions of a document."""
     longest: Count = 50
     """Most positions of a document."""
-    noise: float = 0.01
+    noise: Positive = 0.01
     """Standard deviation of the entries of W^K, W^Q and W^V at the start."""
 
     quick: ClassVar = {"seeds": 2, "layers": 2, "heads": 2, "steps": 400, "points": 41}
@@ -60,11 +59,10 @@ class Multilayer(HeldOutStudy):
     claims, figures, tables = claims, figures, tables
 
     def check(self) -> None:
-        """Check the task, and that W^V can turn and the model can be made."""
+        """Check the task, and that W^V can turn."""
         super().check()
         if self.training.steps < 2 * TURN:
             raise AttnscopeError(f"steps = {self.training.steps}: expected {2 * TURN} or more.")
-        self.model(DEEP, 0)
 
     def task(self, **more: object) -> TopicDocuments:
         """Return the task, with documents of the study's lengths."""
@@ -89,7 +87,7 @@ class Multilayer(HeldOutStudy):
 
     def build(self, case: str, seed: int) -> Problem:
         """Make the run of one model with one seed; W^V is read in pairs ten steps apart."""
-        documents = self.task().sample(self.documents, seed + HELD_OUT)
+        documents = self.held_out(seed)
         loss, attention, shuffled = self.readings(documents, seed)
 
         def norms(model: nn.Module) -> Tensor:
@@ -109,7 +107,7 @@ class Multilayer(HeldOutStudy):
         )
         main_topic = Observable(
             "main_topic",
-            self.main_topic(documents, self.task().topic_of),
+            self.main_topic(documents),
             self.axes,
             "",
             "factor on [MASK]'s weight for a word if its topic is the document's main one",
@@ -136,33 +134,11 @@ class Multilayer(HeldOutStudy):
         read = super().attention_by_kind(documents, topics_of)
         return lambda model: self.padded(read(model))
 
-    def main_topic(self, documents: Documents, topic: np.ndarray) -> Callable[[nn.Module], Tensor]:
-        """Return a reading of how [MASK] weighs words of the document's most frequent topic.
-
-        The logarithms of its weights are fitted as document + word + β [word of the main topic]. In
-        a first layer they are document + word exactly, so β = 0: words that everyone looks at,
-        whatever the document, do not count.
-        """
-        topics = topics_at(documents, topic)
-        occupied = np.arange(topics.shape[1]) < documents.lengths.numpy()[:, None]
-        masked = (topics < 0) & occupied
-        main = np.array([np.bincount(row[row >= 0]).argmax() for row in topics])
-        asks = np.broadcast_to(masked.any(axis=1, keepdims=True), topics.shape)
-        row, key = np.nonzero((topics >= 0) & asks)
-        query = masked.argmax(axis=1)[row]
-        columns = (
-            np.eye(len(topics))[row],
-            np.eye(len(topic))[documents.visible.numpy()[row, key]],
-            np.equal(topics[row, key], main[row]).reshape(-1, 1),
-        )
-        fit = np.linalg.pinv(np.concatenate(columns, axis=1))[-1]
-
-        def read(model: nn.Module) -> Tensor:
-            weights = self.weights(own(model), documents)[row, :, :, key, query]
-            logs = np.log(np.maximum(weights, np.finfo(np.float32).tiny))
-            return self.padded(torch.from_numpy(np.exp(np.einsum("r,rlh->lh", fit, logs))))
-
-        return read
+    def main_topic(self, documents: Documents) -> Callable[[nn.Module], Tensor]:
+        """Return a reading of how [MASK] weighs words of the document's most frequent topic."""
+        topics = topics_at(documents, self.task().topic_of)
+        factor = main_topic_factor(documents.visible.numpy(), topics, documents.lengths.numpy())
+        return lambda m: self.padded(torch.from_numpy(factor(self.weights(own(m), documents))))
 
     def padded(self, values: Tensor) -> Tensor:
         """Fill up with NaN to the number of layers of the deep model: all runs share their axes."""

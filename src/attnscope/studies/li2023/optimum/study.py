@@ -17,11 +17,11 @@ from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem
 from attnscope.models import TopicTransformer
 from attnscope.models.topic_objective import PopulationObjective
+from attnscope.probes.topic_attention import attention_ratios
 from attnscope.studies.li2023._topic_documents import TopicDocumentsStudy
 from attnscope.studies.li2023.optimum.claims import claims
-from attnscope.studies.li2023.optimum.figures import figures
+from attnscope.studies.li2023.optimum.figures import figures, tables
 from attnscope.studies.li2023.optimum.landscapes import landscapes
-from attnscope.studies.li2023.optimum.tables import tables
 from attnscope.tasks.topic_population import TopicPopulation
 from attnscope.theory import li2023
 from attnscope.theory.li2023 import TopicSetting
@@ -109,7 +109,7 @@ class Optimum(TopicDocumentsStudy):
     def build(self, case: str, seed: int) -> Problem:
         """Hold W^V at its closed form and let W^K and W^Q learn from small noise."""
         population = TopicPopulation(**vars(self.setting(case)))
-        topic_of, generator = population.topic_of, torch.Generator().manual_seed(seed)
+        generator = torch.Generator().manual_seed(seed)
         model = TopicTransformer(population.vocabulary, noise=self.noise, generator=generator)
         assert model.W_V is not None
         with torch.no_grad():
@@ -117,14 +117,18 @@ class Optimum(TopicDocumentsStudy):
         model.W_V.requires_grad_(False)
         loss = PopulationObjective(population, "squared", masked_queries=False)
 
+        def ratios(model: nn.Module) -> Tensor:
+            scores = model.score_matrix() / model.attention_dim**0.5  # type: ignore[operator]
+            return attention_ratios(scores, population.topic_of)
+
         def spread(model: nn.Module) -> Tensor:
-            gamma = ratios(model, topic_of)[2]
+            gamma = ratios(model)[2]
             return gamma.std() / gamma.mean()
 
         curve = (
             Observable(
                 "ratios",
-                lambda model: ratios(model, topic_of).mean(1),
+                lambda model: ratios(model).mean(1),
                 ("ratio",),
                 meaning="α, β, γ, μ: means over words",
             ),
@@ -171,25 +175,3 @@ class Optimum(TopicDocumentsStudy):
             gamma_paper=("case", paper, {"meaning": "minimiser if [MASK] gets nothing"}),
             gamma_attended=("case", attended, {"meaning": "minimiser at μ = 1"}),
         )
-
-
-def ratios(model: nn.Module, topic_of: np.ndarray) -> Tensor:
-    """Return α, β, γ and μ of every word that is not [MASK], shape ``(4, word)``.
-
-    They are means of exp(score) over the other words of the topic, at the word itself, over the
-    whole topic and at [MASK], each over the mean over words of other topics.
-
-    Args:
-        model: its words begin with [MASK].
-        topic_of: topic of every word, -1 for [MASK].
-    """
-    assert isinstance(model, TopicTransformer)
-    weight = (model.score_matrix() / model.attention_dim**0.5)[:, 1:].exp()
-    topic = torch.from_numpy(topic_of)
-    same = (topic[:, None] == topic)[:, 1:].to(weight)
-    itself = torch.eye(len(topic)).to(weight)[:, 1:]
-    other = 1 - same
-    other[0] = 0
-    far = (weight * other).sum(0) / other.sum(0)
-    own, whole, size = (weight * itself).sum(0), (weight * same).sum(0), same.sum(0)
-    return torch.stack([(whole - own) / (size - 1), own, whole / size, weight[0]]) / far

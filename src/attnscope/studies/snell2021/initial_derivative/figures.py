@@ -107,15 +107,14 @@ def training(study: InitialDerivative, run: Readings) -> Figure:
     def right(values: xr.DataArray) -> xr.DataArray:
         return values.isel(input=words, output=words).mean("word")
 
-    known: list[Mark] = []
-    for i, case in enumerate((narrow, wide)):
-        known += ranged(right(theta(run.of(case))), case, i)
     limit, early = (right(run.of(wide).theory.get(f"theta_{kind}")) for kind in ("limit", "early"))
     times = limit["time"].to_numpy()
-    known += [
+    known = (
+        *ranged(right(theta(run.of(narrow))), narrow, 0),
+        *ranged(right(theta(run.of(wide))), wide, 1),
         Line(times, extent(limit)[0], "flow at infinite width", theory=True, color=5),
         Line(times, extent(early)[0], "first order: eq 15, corrected", color=5),
-    ]
+    )
     tasks: list[Mark] = []
     for i, (case, label) in enumerate(_tasks(study).items(), 2):
         tasks += ranged(run.of(case).variation, label, i)
@@ -128,7 +127,7 @@ def training(study: InitialDerivative, run: Readings) -> Figure:
         "width, which knows the pairs alone. Right: distance of β^px from uniform over positions "
         f"at d = {study.common:,}. Where counts are the same at all positions, nothing grows.",
         (
-            Panel("θ of the right word", "time τ", "θ", tuple(known)),
+            Panel("θ of the right word", "time τ", "θ", known),
             Panel("β^px over positions", "time τ", ylabel, tuple(tasks), yscale="log"),
         ),
         columns=2,
@@ -145,13 +144,11 @@ def _tasks(study: InitialDerivative) -> dict[str, str]:
 
 def tables_of(study: InitialDerivative, run: Readings) -> list[Table]:
     """Tabulate slopes and errors by width, and what counts say before training."""
-    found, ahead = distances(run)
+    share, (found, ahead) = 1 / study.vocabulary, distances(run)
     by_width = {
         "slope of logits (eq 54)": slopes(run, "logits_velocity").mean("seed"),
         "slope of θ (eq 15 as printed)": slopes(run, "theta_velocity").mean("seed"),
-        "slope of θ (eq 15 corrected)": slopes(run, "theta_velocity", 1 / study.vocabulary).mean(
-            "seed"
-        ),
+        "slope of θ (eq 15 corrected)": slopes(run, "theta_velocity", share).mean("seed"),
         "distance to the limit (%)": 100 * found.mean("seed"),
         "expected distance (%)": 100 * ahead.mean("seed"),
         "largest error of θ, flow from the actual start": apart(run, "exact").max("seed"),
@@ -163,7 +160,6 @@ def tables_of(study: InitialDerivative, run: Readings) -> list[Table]:
         "β^px at gold over its sum, end of run": final(run.gold_mass).mean("seed"),
         "gold has the largest β^px, end of run": final(run.gold_largest).mean("seed"),
     }
-    before = ("rows of Trans apart", "α^IBM from uniform", "α^IBM at gold")
     widths = [
         (width, *(float(each.sel(case=width_case(width))) for each in by_width.values()))
         for width in study.widths
@@ -174,18 +170,14 @@ def tables_of(study: InitialDerivative, run: Readings) -> list[Table]:
         said = [(k.table_variation, k.mean_variation, k.mean_gold_mass) for k in known]
         end = (float(each.sel(case=case)) for each in at_end.values())
         tasks.append((label, known[0].learnable, *np.mean(said, axis=0).tolist(), *end))
+    seeds, before = study.seeds, ("rows of Trans apart", "α^IBM from uniform", "α^IBM at gold")
+    flow = f"Derivative at time 0 and θ along the flow, {seeds} seeds: means and largest"
+    counts = (
+        f"What counts say before training and what the proxy learned at d = {study.common:,}, mean "
+        f"over {seeds} seeds"
+    )
+    columns = ("task", "verdict from counts (seed 0)", *before, *at_end)
     return [
-        Table(
-            "widths",
-            f"Derivative at time 0 and θ along the flow, {study.seeds} seeds: means and largest",
-            ("width d", *by_width),
-            tuple(widths),
-        ),
-        Table(
-            "knowledge",
-            "What counts say before training and what the proxy learned at "
-            f"d = {study.common:,}, mean over {study.seeds} seeds",
-            ("task", "verdict from counts (seed 0)", *before, *at_end),
-            tuple(tasks),
-        ),
+        Table("widths", flow, ("width d", *by_width), tuple(widths)),
+        Table("knowledge", counts, columns, tuple(tasks)),
     ]

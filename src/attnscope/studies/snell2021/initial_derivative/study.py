@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -57,14 +55,6 @@ class InitialDerivative(Study):
     citation = CITATION
     quick: ClassVar = {"seeds": 3}
     claims, figures, tables = claims_of, figures_of, tables_of
-
-    @classmethod
-    def from_json(cls, spec: Mapping[str, Any]) -> Self:
-        """Rebuild a spec; in an older one a run had some epochs of a learning rate."""
-        new = dict(spec)
-        if new.get("epochs") is not None:
-            new["until"] = new.pop("lr") * new.pop("epochs")
-        return super().from_json(new)
 
     def check(self) -> None:
         """Check tasks, widths and the tolerance."""
@@ -121,8 +111,7 @@ class InitialDerivative(Study):
 
     def engine(self, case: str, seed: int) -> Flow:
         """Return gradient flow; its absolute tolerance is over √d, the size of the start."""
-        atol = self.training.rtol * self.width(case) ** -0.5
-        return dataclasses.replace(self.training, atol=atol)
+        return replace(self.training, atol=self.training.rtol * self.width(case) ** -0.5)
 
     def build(self, case: str, seed: int) -> Problem:
         """Make the run of one case with one seed, in double precision."""
@@ -156,11 +145,8 @@ class InitialDerivative(Study):
             Observable("source_gram", lambda m: m.embedding @ m.embedding.T, ("input", "input_2")),  # type: ignore[operator]
             Observable("target_gram", lambda m: m.W @ m.W.T, ("output", "output_2")),  # type: ignore[operator]
         )
-        records = [
-            Record(curves, Linear(self.points)),
-            Record(at_start, Given((0.0,)), dim="start"),
-        ]
-        return Problem(model, loss, records)
+        along, start = Record(curves, Linear(self.points)), Record(at_start, Given(()), dim="start")
+        return Problem(model, loss, [along, start])
 
     def truth(self) -> dict[str, object]:
         """Return the count tables of all runs."""

@@ -16,7 +16,7 @@ from attnscope.claims import Claim, above, below, call, within
 from attnscope.engines import Adam, Observable
 from attnscope.experiment import Problem
 from attnscope.models.seq2seq import Seq2Seq, cross_entropy
-from attnscope.models.seq2seq_options import Cell, Pooled
+from attnscope.models.seq2seq.options import Cell, Pooled
 from attnscope.studies.snell2021._copying_study import HELD_OUT, SequenceStudy
 from attnscope.studies.snell2021.multihead.figures import fig6_figures, fig6_tables
 from attnscope.studies.snell2021.multihead.heads import (

@@ -1,0 +1,5 @@
+"""Sequence to sequence with attention, by LSTMs or GRUs (Snell 2021)."""
+
+from attnscope.models.seq2seq.model import Look, Seq2Seq, Seq2SeqObjective, States, cross_entropy
+
+__all__ = ["Look", "Seq2Seq", "Seq2SeqObjective", "States", "cross_entropy"]

@@ -1,0 +1,164 @@
+"""What is read off a model while it learns real text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attnscope.engines import Final, Logarithmic, Observable, Patience, Record
+from attnscope.models import BagAttention
+from attnscope.models.objective import BagObjective
+from attnscope.probes.purity import attended_words
+from attnscope.tasks import Bags
+from attnscope.tasks.text_bags import TextBags
+from attnscope.theory import lu2021
+
+SIDES = ("level", "half square", "speed", "lemma2")
+"""Both sides of eq (9), then both sides of eq (8)."""
+MOST_NEIGHBOURS = 40_000_000
+"""Pairs of words in one sentence that averages over Ψ_t may hold: about a gigabyte of memory."""
+
+
+def records(
+    text: TextBags,
+    words: np.ndarray,
+    pair: tuple[int, int],
+    stop: Patience,
+    unit: float,
+    points: int,
+) -> list[Record]:
+    """Return the readings of a run.
+
+    Args:
+        text: the sentences.
+        words: numbers of the words that are followed through training.
+        pair: the two words whose competition is followed.
+        stop: the rule that ends the run.
+        unit: time of an epoch.
+        points: record points of the curves; every third of them also reads whole sentences.
+    """
+    train, objective, every = text.train, BagObjective(text.train), torch.from_numpy(words)
+    sentence, positions = together(train, pair)
+    company = lu2021.words_in_company(train)
+    if lu2021.neighbours(train, company) > MOST_NEIGHBOURS:
+        company = words
+    sets, all_sets = lu2021.PsiSets(train, words), lu2021.PsiSets(train, company)
+
+    def weights(model: BagAttention) -> Tensor:
+        if sentence < 0:
+            return torch.full((2,), torch.nan)
+        return model.attention(train[torch.tensor([sentence])])[0, positions]
+
+    def some(model: BagAttention) -> Tensor:
+        return torch.from_numpy(sides(model, sets, objective).astype(np.float32))
+
+    def whole(model: BagAttention) -> Tensor:
+        out = np.full((train.vocabulary, len(SIDES)), np.nan, dtype=np.float32)
+        out[company] = sides(model, all_sets, objective)
+        return torch.from_numpy(out)
+
+    def attended(model: BagAttention) -> Tensor:
+        return attended_words(model.scores(), train, torch.Generator().manual_seed(0))
+
+    def norms(model: BagAttention) -> Tensor:
+        return model.embeddings_of(every).norm(dim=1)
+
+    def best(model: BagAttention) -> Tensor:
+        return torch.tensor(stop.best_time / unit)
+
+    def loss(name: str, bags: Bags, meaning: str) -> Observable:
+        return _read(name, BagObjective(bags), (), meaning, "nats")
+
+    def accuracy(name: str, bags: Bags) -> Observable:
+        def share(model: BagAttention) -> Tensor:
+            logits: Tensor = model(bags)
+            return (logits.argmax(dim=1) == bags.labels).double().mean()
+
+        return _read(name, share, (), "share of sentences classified rightly")
+
+    curves = (
+        loss("loss", train, "mean cross-entropy of the training sentences"),
+        loss("dev_loss", text.dev, "mean cross-entropy of the dev sentences"),
+        accuracy("dev_accuracy", text.dev),
+        accuracy("test_accuracy", text.test),
+        _read("score", lambda m: m.scores()[every], ("word",), "s_w"),
+        _read("norm", norms, ("word",), "‖v_w‖"),
+        _read("pair_attention", weights, ("pair",), "attention on two words, in one"),
+    )
+    both = "both sides of eq (9), then both sides of eq (8)"
+    sentences = (
+        _read("identity", some, ("word", "side"), both),
+        _read("attended", attended, ("sentence",), "word of the largest score"),
+    )
+    end = (
+        _read("score_all", lambda m: m.scores(), ("vocab",), "s_w of all words"),
+        _read("norm_all", lambda m: m.embeddings().norm(dim=1), ("vocab",), "‖v_w‖ of all"),
+        _read("identity_all", whole, ("vocab", "side"), "the same of all words"),
+        loss("end_dev_loss", text.dev, "dev loss where it is least"),
+        accuracy("end_dev_accuracy", text.dev),
+        accuracy("end_test_accuracy", text.test),
+        _read("best_epoch", best, (), "best dev loss", "epochs"),
+    )
+    first = 50 * unit
+    return [
+        Record(curves, Logarithmic(points, first)),
+        Record(sentences, Logarithmic(max(2, points // 3), first), dim="probe"),
+        Record(end, Final(), dim="end"),
+    ]
+
+
+def sides(model: BagAttention, sets: lu2021.PsiSets, objective: BagObjective) -> np.ndarray:
+    """Return both sides of eqs (9) and (8) for each word, shape ``(word, side)``.
+
+    In this order: s + exp(s)⟨1/Z(χ∖t)⟩ and ½‖v - ⟨v̄(χ∖t)⟩‖², whose growth eq (9) says is equal;
+    then ds/dt as it is, and as eq (8) has it, (v - ⟨v̄(χ∖t)⟩)ᵀ dv/dt / ⟨Z(χ)/Z(χ∖t)⟩.
+    """
+    scores, embeddings = model.scores().detach(), model.embeddings().detach()
+    means = sets.averages(scores, embeddings)
+    own = scores.double().numpy()[sets.words]
+    distance = embeddings.double().numpy()[sets.words] - means.context
+    with torch.enable_grad():
+        score = model.score_source.get_parameter("score")
+        slopes = torch.autograd.grad(objective(model), (score, model.embedding))
+    scale = float(model.score_source.scale())
+    speed, push = (-scale * slope.detach().double().numpy()[sets.words] for slope in slopes)
+    return np.stack(
+        [
+            own + np.exp(own) * means.inverse_z,
+            (distance**2).sum(axis=1) / 2,
+            speed,
+            (distance * push).sum(axis=1) / means.ratio,
+        ],
+        axis=1,
+    )
+
+
+def together(bags: Bags, pair: tuple[int, int]) -> tuple[int, list[int]]:
+    """Return the first sentence that holds both words and where they stand; -1 if none does."""
+    held = [bags.ids == word for word in pair]
+    if bags.mask is not None:
+        held = [each & bags.mask for each in held]
+    both = torch.nonzero(held[0].any(dim=1) & held[1].any(dim=1))
+    if not both.numel():
+        return -1, [0, 0]
+    sentence = int(both[0, 0])
+    return sentence, [int(each[sentence].int().argmax()) for each in held]
+
+
+def bag(model: nn.Module) -> BagAttention:
+    """Return the model under its own type."""
+    assert isinstance(model, BagAttention)
+    return model
+
+
+def _read(
+    name: str,
+    of: Callable[[BagAttention], Tensor],
+    dims: tuple[str, ...],
+    meaning: str,
+    unit: str = "",
+) -> Observable:
+    return Observable(name, lambda model: of(bag(model)), dims, unit, meaning)

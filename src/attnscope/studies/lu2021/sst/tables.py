@@ -1,0 +1,255 @@
+"""The tables of ``lu2021.sst``: accuracies, leading words, what predicts a deviation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from attnscope.probes import mean_interval
+from attnscope.probes.predictors import FOLDS, fit
+from attnscope.report import Cell, Table
+from attnscope.studies.lu2021.sst import words
+from attnscope.trajectory import Readings
+
+if TYPE_CHECKING:
+    from attnscope.studies.lu2021.sst.study import Sst
+
+PAPER = {"sst2": {"FC": 0.7668, "TC": 0.7959}, "sst5": {"FC": 0.3849, "TC": 0.4053}}
+"""Test accuracies of section 5.2."""
+AXES_END = {"FC": 20_000, "TC": 12_500}
+"""Epoch at which the axes of Figs 5 and 7 end."""
+
+
+class Theory(NamedTuple):
+    """What a word is held against, in a table and in a sentence, and how far off it is."""
+
+    label: str
+    sentence: str
+    off: words.Law
+
+
+LAWS = {
+    "theorem1": Theory(
+        "Theorem 1, own averages", "Theorem 1 with each word's own averages", words.theorem1
+    ),
+    "corollary1": Theory(
+        "Corollary 1, own m", "Corollary 1 with each word's own m", words.corollary1
+    ),
+    "lemma2": Theory(
+        "Lemma 2, eq (8), at every moment",
+        "Lemma 2 with each word's own averages, for the speed of the score",
+        words.lemma2,
+    ),
+    "integral": Theory(
+        "Lemma 2 integrated along the run",
+        "the score that Lemma 2 integrates to, with each word's own averages",
+        words.integral,
+    ),
+}
+
+
+def tables(study: Sst, run: Readings) -> list[Table]:
+    """Tabulate accuracies, words and the fit over the vocabulary."""
+    return [
+        accuracies(study, run),
+        *([axes_end(run)] if study.data == "sst2" else []),
+        shares(study, run),
+        leaders(run),
+        rivals(run),
+        predictors(run),
+        data(run),
+    ]
+
+
+def accuracies(study: Sst, run: Readings) -> Table:
+    """Tabulate the end of training beside the paper's."""
+    rows: list[dict[str, Cell]] = []
+    for case in run.cases:
+        own, paper = run.of(case), PAPER.get(study.data)
+        mean, low, high = (
+            100 * float(each) for each in mean_interval(words.end(own, "end_test_accuracy"))
+        )
+        rows.append(
+            {
+                "case": case,
+                "test accuracy (%)": round(mean, 2),
+                "95 % interval of the mean": f"{low:.2f} to {high:.2f}",
+                "paper (%)": 100 * paper[case.split(",")[0]] if paper else None,
+                "epoch of the best dev loss": round(_mean(own, "best_epoch")),
+                "dev loss (nats)": _mean(own, "end_dev_loss"),
+                "dev accuracy (%)": round(100 * _mean(own, "end_dev_accuracy"), 2),
+                "largest score": float(words.end(own, "score_all").max("vocab").mean()),
+                "gradients computed": float(own.stats.evaluations.mean()),
+            }
+        )
+    return _table("accuracy", f"At the best dev loss, mean of {study.seeds} seeds", rows)
+
+
+def axes_end(run: Readings) -> Table:
+    """Tabulate the reading nearest to where the axes of Figs 5 and 7 end, and each seed's end."""
+    rows: list[dict[str, Cell]] = []
+    for case in run.cases:
+        own, shown = run.of(case), AXES_END[case.split(",")[0]]
+        accuracy = own.test_accuracy.isel(seed=0).dropna("step")
+        there = accuracy.isel(step=abs(accuracy["epoch"] - shown).argmin("step"))
+        score = own.score.sel(step=there["step"])
+        top = words.names(own).isel(word=words.leading(score, 5).isel(seed=0))
+        rows.append(
+            {
+                "case": case,
+                "axis ends (epochs)": shown,
+                "nearest reading": int(there["epoch"]),
+                "test accuracy there (%)": round(100 * float(there), 2),
+                "largest score there": float(score.isel(seed=0).max()),
+                "leading words there": ", ".join(top.to_numpy()),
+                "best epoch of each seed": ", ".join(
+                    f"{epoch:,.0f}" for epoch in words.end(own, "best_epoch").to_numpy()
+                ),
+                "test accuracy of each seed (%)": ", ".join(
+                    f"{100 * share:.2f}" for share in words.end(own, "end_test_accuracy").to_numpy()
+                ),
+            }
+        )
+    return _table("axes", "Where Figs 5 and 7 end (seed 0), and every seed", rows)
+
+
+def shares(study: Sst, run: Readings) -> Table:
+    """Tabulate how many of the top words are how near to theory."""
+    rows: list[dict[str, Cell]] = []
+    for case in run.cases:
+        own = run.of(case)
+        top = words.top_words(own, study.top)
+        for law in LAWS.values():
+            off = law.off(own, top, top)
+            time = [dim for dim in off.dims if dim not in top.dims]
+            near = {
+                f"{kind} off by less than {bound} %": round(
+                    100 * float((each < bound / 100).mean())
+                )
+                for kind, each in (("at most", off.max(time)), ("on average", off.mean(time)))
+                for bound in (10, 20, 30)
+            }
+            rows.append({"case": case, "theory": law.label, **near})
+    title = f"Share of the top {study.top} words near their curve (%), while grown, all seeds"
+    return _table("shares", title, rows)
+
+
+def leaders(run: Readings) -> Table:
+    """Tabulate the words of the largest final scores, seed 0."""
+    rows: list[dict[str, Cell]] = []
+    for case in run.cases:
+        own = run.of(case)
+        top = words.top_words(own, 10)
+        off = words.theorem1(own, top, top).max("probe").isel(seed=0)
+        for worst, number in zip(
+            off, own.data.word_number.isel(word=top.isel(seed=0)), strict=True
+        ):
+            rows.append(
+                {
+                    "case": case,
+                    "word": _of(own, "words", number),
+                    "score": float(words.end(own, "score_all")[0, number]),
+                    "norm": float(words.end(own, "norm_all")[0, number]),
+                    "sentences": _of(own, "occurrences", number),
+                    "purity": _of(own, "purity", number),
+                    "off Theorem 1 at most (%)": round(100 * float(worst), 1),
+                }
+            )
+    return _table("words", "The words of the largest final scores, seed 0", rows)
+
+
+def rivals(run: Readings) -> Table:
+    """Tabulate the two words of Fig 5, seed 0."""
+    rows: list[dict[str, Cell]] = []
+    for case in run.cases:
+        own = run.of(case)
+        for at, number in zip(words.rivals(run), run.data.pair_number, strict=True):
+            score = own.score.isel(seed=0, word=at)
+            highest = score.isel(step=score.argmax("step"))
+            rows.append(
+                {
+                    "case": case,
+                    "word": _of(own, "words", number),
+                    "sentences": _of(own, "occurrences", number),
+                    "by class": " / ".join(str(int(n)) for n in own.data.by_class[number]),
+                    "purity": _of(own, "purity", number),
+                    "largest score": float(highest),
+                    "at epoch": float(highest["epoch"]),
+                    "final score": float(words.end(own, "score_all")[0, number]),
+                    "final norm": float(words.end(own, "norm_all")[0, number]),
+                    "score of eq (10) over final score, less one": float(
+                        words.score_lag(own, number)[0]
+                    ),
+                }
+            )
+    return _table("rivals", "Two words that compete, seed 0", rows)
+
+
+BANDS = {
+    "any": (1, 10**9),
+    "1": (1, 1),
+    "2 to 4": (2, 4),
+    "5 to 19": (5, 19),
+    "20 or more": (20, 10**9),
+}
+"""All words, and words by the number of their sentences."""
+
+
+def predictors(run: Readings) -> Table:
+    """Tabulate which statistics of the data go with a word's distance from Theorem 1."""
+    known, occurrences = words.statistics(run), run.data.occurrences.to_numpy()
+    rows: list[dict[str, Cell]] = []
+    for case in run.cases:
+        gaps = words.vocabulary_gap(run.of(case)).to_numpy()
+        for label, (low, high) in BANDS.items():
+            chosen = (occurrences >= low) & (occurrences <= high)
+            if np.isfinite(gaps[0, chosen]).sum() < 2 * FOLDS:
+                continue
+            table = {name: column[chosen].to_numpy() for name, column in known.items()}
+            fits = [fit(gap[chosen], table) for gap in gaps]
+            for i, name in enumerate(table):
+                mean, least, most = mean_interval(np.array([f.coefficients[i] for f in fits]))
+                rows.append(
+                    {
+                        "case": case,
+                        "words in how many sentences": label,
+                        "statistic of the data": name,
+                        "standardised coefficient": float(mean),
+                        "95 % interval over seeds": f"{float(least):.3f} to {float(most):.3f}",
+                        "rank correlation alone": float(np.mean([f.alone[i] for f in fits])),
+                        "share explained that it adds": float(np.mean([f.adds[i] for f in fits])),
+                        "share explained by all": float(np.mean([f.explained for f in fits])),
+                        "words": fits[0].count,
+                    }
+                )
+    title = "What predicts a word's distance from Theorem 1, over the whole vocabulary"
+    return _table("predictors", title, rows)
+
+
+def data(run: Readings) -> Table:
+    """Tabulate the sentences, with what was left out."""
+    rows: list[dict[str, Cell]] = [
+        {
+            "split": str(split),
+            "sentences": int(run.data.sentences.sel(split=split)),
+            "left out: no word": int(run.data.wordless.sel(split=split)),
+            "without any training word": int(run.data.unseen.sel(split=split)),
+        }
+        for split in run.data.sentences["split"].to_numpy()
+    ]
+    return _table("data", f"The sentences of {run['data'].attrs['set']}", rows)
+
+
+def _mean(run: Readings, name: str) -> float:
+    return float(words.end(run, name).mean())
+
+
+def _of(run: Readings, name: str, number: int) -> Cell:
+    """Return what the data say of one word."""
+    cell: Cell = run.data.get(name)[number].item()
+    return cell
+
+
+def _table(key: str, title: str, rows: list[dict[str, Cell]]) -> Table:
+    return Table(key, title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
