@@ -26,15 +26,15 @@ from attnscope.datasets import data_dir, parallel
 from attnscope.datasets.kinds import Alignments
 from attnscope.datasets.readers.alignments import read_alignments
 from attnscope.errors import AttnscopeError
-from attnscope.probes.alignment import (
+from attnscope.probes.lexicon.alignment import (
     Link,
     alignment_error_rate,
     best_links,
     diagonal_links,
     flipped,
 )
-from attnscope.probes.counts import number_words
-from attnscope.probes.ibm1 import Model1, fit
+from attnscope.probes.lexicon.counts import number_words
+from attnscope.probes.lexicon.ibm1 import Model1, fit
 
 ITERATIONS, REPEATS, SUBSET = 5, 3, 2000
 Texts = list[list[str]]

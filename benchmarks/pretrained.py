@@ -17,13 +17,13 @@ from pathlib import Path
 from statistics import median
 
 import torch
+from attnscope.studies.li2023._pretrained_topics import find_corpus, topic_model
 from rich.console import Console
 from rich.table import Table
 
 from attnscope.pretrained.loading import load
 from attnscope.pretrained.measuring import attend, measure, measure_batch
 from attnscope.pretrained.plan import Plan, make_plan
-from attnscope.studies.li2023._pretrained_topics import find_corpus, topic_model
 from attnscope.topics import stream, topic_words
 from peak import peak_kilobytes
 

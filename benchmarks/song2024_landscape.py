@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.table import Table
 
 from attnscope.models.kernel_classifier import KernelClassifier
-from attnscope.probes.directions import move, random_directions, still
-from attnscope.probes.landscape import landscape
+from attnscope.probes.landscapes.directions import move, random_directions, still
+from attnscope.probes.landscapes.landscape import landscape
 from attnscope.studies.song2024._landscape_loss import FixedLoss
 from attnscope.studies.song2024._training_data import Batch
 

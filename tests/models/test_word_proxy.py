@@ -123,3 +123,18 @@ def test_what_cannot_be_is_named() -> None:
         built(2).log_beta(pairs)
     with pytest.raises(AttnscopeError, match=r"source of shape \(3, 0\)"):
         ProxyObjective(SequencePairs(pairs.source[:, :0], pairs.target))
+
+
+@pytest.mark.parametrize("probabilities", [False, True])
+def test_velocity_is_the_change_along_the_negative_gradient(probabilities: bool) -> None:
+    generator = torch.Generator().manual_seed(0)
+    model = WordProxy(4, 5, 6, generator=generator).double()
+    loss = ProxyObjective(SequencePairs(torch.tensor([[1, 3, 3]]), torch.tensor([[2, 4, 0]])))
+    slopes = torch.autograd.grad(loss(model), (model.embedding, model.W))
+    tables = []
+    for step in (1e-6, -1e-6):
+        table = (model.embedding - step * slopes[0]) @ (model.W - step * slopes[1]).T
+        tables.append(torch.softmax(table, dim=1) if probabilities else table)
+    with torch.no_grad():
+        velocity = model.velocity(loss, probabilities)
+    assert torch.allclose(velocity, (tables[0] - tables[1]) / 2e-6, atol=1e-8)

@@ -16,7 +16,7 @@ from attnscope.pretrained.language_model import Encoded, LanguageModel
 from attnscope.pretrained.loading import from_hugging_face
 from attnscope.pretrained.measuring import attend, measure, measure_batch
 from attnscope.pretrained.plan import MeasurementPlan, count_cooccurrence, make_plan
-from attnscope.probes.topic_pairs import DIFFERENT, SAME
+from attnscope.probes.topics.topic_pairs import DIFFERENT, SAME
 from attnscope.topics.filter import TopicWords
 
 TEXTS = [*toys.documents(6, words=12), "the of and", "cruiser in navy and moon of cruiser"]

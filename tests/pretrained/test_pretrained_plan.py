@@ -7,7 +7,7 @@ import pytest
 
 from attnscope.errors import AttnscopeError
 from attnscope.pretrained.plan import SHUFFLES, count_cooccurrence, make_plan
-from attnscope.probes.topic_pairs import pair_numbers
+from attnscope.probes.topics.topic_pairs import pair_numbers
 from attnscope.topics.filter import TopicWords
 
 CHOSEN = TopicWords(

@@ -21,8 +21,8 @@ from attnscope.errors import AttnscopeError
 from attnscope.pretrained.language_model import Encoded, LanguageModel
 from attnscope.pretrained.pieces import Words, find_words
 from attnscope.pretrained.plan import SHUFFLES, MeasurementPlan
-from attnscope.probes.topic_attention import UNIT
-from attnscope.probes.topic_pairs import (
+from attnscope.probes.topics.topic_attention import UNIT
+from attnscope.probes.topics.topic_pairs import (
     DISTANCES,
     KINDS,
     cosines,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.topic_pairs import pair_numbers
+from attnscope.probes.topics.topic_pairs import pair_numbers
 from attnscope.topics.filter import TopicWords
 from attnscope.topics.words import content_words
 

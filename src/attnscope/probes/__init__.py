@@ -1,10 +1,10 @@
 """Pure functions of arrays; they serve laboratory runs and watched models alike."""
 
-from attnscope.probes.agreement import contextual, mean_agreement, random_baseline
-from attnscope.probes.alignment import alignment_error_rate
-from attnscope.probes.counts import count_table, translation_table
 from attnscope.probes.intervals import histogram_interval, mean_interval
-from attnscope.probes.kendall import kendall_tau
+from attnscope.probes.lexicon.agreement import contextual, mean_agreement, random_baseline
+from attnscope.probes.lexicon.alignment import alignment_error_rate
+from attnscope.probes.lexicon.counts import count_table, translation_table
+from attnscope.probes.lexicon.kendall import kendall_tau
 from attnscope.probes.sen import average, largest, rank_correlation, relative_deviation
 from attnscope.probes.shares import share_interval
 

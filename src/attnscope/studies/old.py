@@ -1,12 +1,14 @@
 """Transitional."""
 from __future__ import annotations
-from dataclasses import dataclass, fields
-from typing import Any, Literal, Self
-from collections.abc import Callable
+
 import math
-from attnscope.claims import Claim as NewClaim, call, Criterion
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from attnscope.claims import Claim as NewClaim
+from attnscope.claims import Criterion, call
 from attnscope.errors import AttnscopeError
-from attnscope.experiment import Problem, Experiment
+from attnscope.experiment import Experiment, Problem
 from attnscope.experiment.job import Job
 
 

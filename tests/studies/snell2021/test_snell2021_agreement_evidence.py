@@ -4,7 +4,7 @@ from _agreement_tree import RUNS, STEPS, make
 from scipy.stats import kendalltau
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.cells import Cells
+from attnscope.probes.lexicon.cells import Cells
 from attnscope.studies.snell2021.agreement.evidence import Evidence, concentration, knowledge
 from attnscope.trajectory import Readings
 

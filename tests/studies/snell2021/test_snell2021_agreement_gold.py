@@ -10,7 +10,7 @@ import xarray as xr
 
 from attnscope.studies.snell2021.agreement.evidence import Evidence
 from attnscope.studies.snell2021.agreement.gold import gold_table
-from attnscope.tasks.aligned_pieces import AlignedPieces, read_aligned_pieces
+from attnscope.probes.lexicon.aligned_pieces import AlignedPieces, read_aligned_pieces
 from attnscope.tasks.parallel_pieces import PiecePairs
 from attnscope.tasks.pieces import Pieces, trained_pieces
 from attnscope.tasks.sequence_pairs import END

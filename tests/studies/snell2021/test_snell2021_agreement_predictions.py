@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from _agreement_tree import make
 
-from attnscope.probes.cells import Cells
+from attnscope.probes.lexicon.cells import Cells
 from attnscope.studies.snell2021.agreement.evidence import Evidence
 from attnscope.studies.snell2021.agreement.predictions import PERMUTATIONS, WORDS, predictions
 from attnscope.theory.snell2021.before_training import COUNTED, COUNTS, AskedCells

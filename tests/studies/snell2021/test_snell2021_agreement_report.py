@@ -10,8 +10,8 @@ import pytest
 from _agreement_tree import STEPS, make
 
 from attnscope.claims import Finding, examine
-from attnscope.probes.agreement import mean_defined
-from attnscope.probes.kendall import kendall_tau
+from attnscope.probes.lexicon.agreement import mean_defined
+from attnscope.probes.lexicon.kendall import kendall_tau
 from attnscope.report.figure import Dots, Histogram, Line
 from attnscope.report.page import Table
 from attnscope.studies.snell2021.agreement import figures

@@ -14,7 +14,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.models.seq2seq import Seq2Seq, cross_entropy
 from attnscope.models.seq2seq.saliency import translation_saliency
 from attnscope.models.word_proxy import WordProxy
-from attnscope.probes.bleu import corpus_bleu
+from attnscope.probes.lexicon.bleu import corpus_bleu
 from attnscope.studies.snell2021.agreement import Agreement, translation
 from attnscope.studies.snell2021.agreement.setup import checkpoints
 from attnscope.studies.snell2021.agreement.translation import TranslationSetup, read_pairs, scored

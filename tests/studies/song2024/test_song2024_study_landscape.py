@@ -8,7 +8,7 @@ import torch
 import xarray as xr
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.landscape import StagedLoss
+from attnscope.probes.landscapes.landscape import StagedLoss
 from attnscope.report import publish
 from attnscope.report.page import Page
 from attnscope.trajectory import select

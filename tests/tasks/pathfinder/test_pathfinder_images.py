@@ -109,7 +109,7 @@ def test_a_set_draws_no_image_twice(monkeypatch: pytest.MonkeyPatch) -> None:
         return original(task, indices, seed)
 
     monkeypatch.setattr(Pathfinder, "at", at)
-    monkeypatch.setattr("attnscope.tasks.pathfinder.LANES", 4)
+    monkeypatch.setattr("attnscope.tasks.pathfinder.images.LANES", 4)
     images = PathfinderSet(SMALL, 12, 0)
     for rows in ([11, 3], [3, 0], [5, 6, 7, 8, 9], [11, 10]):
         images[np.array(rows)]

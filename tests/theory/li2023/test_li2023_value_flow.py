@@ -9,7 +9,7 @@ import torch
 from attnscope.engines import Flow
 from attnscope.models.topic_objective import PopulationObjective
 from attnscope.models.topic_transformer import TopicTransformer
-from attnscope.probes.topic_blocks import DIAGONAL, SAME, block_means
+from attnscope.probes.topics.topic_blocks import DIAGONAL, SAME, block_means
 from attnscope.tasks import TopicDocuments, TopicPopulation
 from attnscope.theory import li2023
 from attnscope.theory.li2023 import ValueSolution, diagonal_excess, shortness

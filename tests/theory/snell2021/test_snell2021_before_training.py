@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnscope.probes.agreement import mean_agreement
-from attnscope.probes.cells import Cells
+from attnscope.probes.lexicon.agreement import mean_agreement
+from attnscope.probes.lexicon.cells import Cells
 from attnscope.theory.snell2021.before_training import EM, IBM, AskedCells
 
 # Three sentences with their classes; word 3 is good, word 4 bad, word 5 neither.

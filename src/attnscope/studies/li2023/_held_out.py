@@ -16,7 +16,7 @@ from attnscope.engines import Observable, Record, Steps
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem
 from attnscope.models import TopicObjective, TopicTransformer
-from attnscope.probes.topic_attention import UNIT, topic_attention
+from attnscope.probes.topics.topic_attention import UNIT, topic_attention
 from attnscope.studies.li2023._topic_documents import TopicDocumentsStudy
 from attnscope.tasks import Documents, TopicStream
 from attnscope.trajectory import Readings, final, initial

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from attnscope.bounds import Count, Several
 from attnscope.engines import Observable
-from attnscope.probes.topic_blocks import BLOCKS, block_gap, block_means, permuted
+from attnscope.probes.topics.topic_blocks import BLOCKS, block_gap, block_means, permuted
 from attnscope.report import Heat
 from attnscope.studies.li2023._topic_documents import TopicDocumentsStudy
 from attnscope.tasks import TopicPopulation

@@ -17,7 +17,7 @@ from attnscope.engines import Adam, Flow, Given, Linear, Observable, Record, Sgd
 from attnscope.experiment import Problem
 from attnscope.models.topic_objective import Kind, PopulationObjective, TopicObjective
 from attnscope.models.topic_transformer import TopicTransformer
-from attnscope.probes.topic_blocks import block_gap, block_means, contrast
+from attnscope.probes.topics.topic_blocks import block_gap, block_means, contrast
 from attnscope.report import Figure, Line, Mark, Panel, Rule, Table, band, ends
 from attnscope.studies.li2023._topic_blocks import GAP, SHUFFLED, TopicBlocksStudy, heat
 from attnscope.tasks.topic_documents import TopicStream

@@ -21,7 +21,7 @@ from attnscope.engines import Adam, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem, Study
 from attnscope.models.seq2seq import Seq2Seq, Seq2SeqObjective
-from attnscope.probes.agreement import agreement
+from attnscope.probes.lexicon.agreement import agreement
 from attnscope.probes.shares import share_interval
 from attnscope.report import Line, Mark, Panel, Table, ends
 from attnscope.report.page import Cell

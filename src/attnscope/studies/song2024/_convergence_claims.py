@@ -9,9 +9,8 @@ import numpy as np
 import xarray as xr
 
 from attnscope.claims import below
-from attnscope.studies.old import Claim
 from attnscope.claims.claim import Statistic
-from attnscope.trajectory import select
+from attnscope.studies.old import Claim
 from attnscope.studies.song2024._convergence_cases import (
     BELOW,
     CERTIFIED,
@@ -19,6 +18,7 @@ from attnscope.studies.song2024._convergence_cases import (
     FLOWS,
     USUAL,
 )
+from attnscope.trajectory import select
 
 if TYPE_CHECKING:
     from attnscope.studies.song2024.convergence import Convergence

@@ -19,7 +19,6 @@ from attnscope.report.figure import (
     Rule,
     Surface,
 )
-from attnscope.trajectory import select
 from attnscope.studies.song2024._landscape_readings import (
     BLOCKS,
     GAUSSIAN,
@@ -29,6 +28,7 @@ from attnscope.studies.song2024._landscape_readings import (
     surfaces_of,
     top,
 )
+from attnscope.trajectory import select
 
 if TYPE_CHECKING:
     from attnscope.studies.song2024.landscape import Landscape

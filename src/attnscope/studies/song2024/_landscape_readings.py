@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from attnscope.engines import Final, Observable, Record
 from attnscope.models.kernel_classifier import KernelClassifier
-from attnscope.probes.directions import matching, random_directions, still
-from attnscope.probes.landscape import landscape
-from attnscope.probes.roughness import Roughness, roughness
-from attnscope.probes.sharpness import sharpness
-from attnscope.trajectory import select
+from attnscope.probes.landscapes.directions import matching, random_directions, still
+from attnscope.probes.landscapes.landscape import landscape
+from attnscope.probes.landscapes.roughness import Roughness, roughness
+from attnscope.probes.landscapes.sharpness import sharpness
 from attnscope.studies.song2024._landscape_loss import FixedLoss
+from attnscope.trajectory import select
 
 SOFTMAX, GAUSSIAN, NORMALISED = "softmax", "gaussian", "normalised-gaussian"
 PAIR = ("W_Q", "W_K")

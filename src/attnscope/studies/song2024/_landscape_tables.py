@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 
 from attnscope.report.page import Cell, Table
-from attnscope.trajectory import select
 from attnscope.studies.song2024._landscape_readings import BLOCKS, rough, surfaces_of, top
+from attnscope.trajectory import select
 
 if TYPE_CHECKING:
     from attnscope.studies.song2024.landscape import Landscape

@@ -8,14 +8,13 @@ from typing import ClassVar, Literal
 import torch
 import xarray as xr
 
-from attnscope.studies.old import Claim
 from attnscope.engines import Descent, OneCycle
 from attnscope.errors import AttnscopeError
+from attnscope.experiment import Problem
 from attnscope.models.kernel_classifier import KernelClassifier
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.experiment import Problem
-from attnscope.studies.old import Study
+from attnscope.studies.old import Claim, Study
 from attnscope.studies.song2024 import _training_claims, _training_figures, _training_tables
 from attnscope.studies.song2024._song import CITATION
 from attnscope.studies.song2024._training_data import RandomLabels, Sequences

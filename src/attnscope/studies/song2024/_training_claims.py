@@ -10,9 +10,9 @@ import xarray as xr
 
 from attnscope.claims import above
 from attnscope.studies.old import Claim
-from attnscope.trajectory import select
 from attnscope.studies.song2024._training_names import KERNELS, RANDOM, bag, end_accuracy
 from attnscope.studies.song2024._training_readings import MATRICES
+from attnscope.trajectory import select
 
 if TYPE_CHECKING:
     from attnscope.studies.song2024._training import KernelTraining

@@ -10,7 +10,6 @@ import xarray as xr
 
 from attnscope.probes import mean_interval
 from attnscope.report.figure import Band, Figure, Line, Mark, Panel, Rule
-from attnscope.trajectory import select
 from attnscope.studies.song2024._training_names import KERNELS, RANDOM, bag
 from attnscope.studies.song2024._training_readings import (
     ACCURACY,
@@ -19,6 +18,7 @@ from attnscope.studies.song2024._training_readings import (
     LOSS,
     MATRICES,
 )
+from attnscope.trajectory import select
 
 if TYPE_CHECKING:
     from attnscope.studies.song2024._training import KernelTraining

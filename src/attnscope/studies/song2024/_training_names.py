@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from attnscope.trajectory import select
 from attnscope.studies.song2024._training_readings import ACCURACY
+from attnscope.trajectory import select
 
 KERNELS = ("softmax", "gaussian")
 RANDOM = "softmax, random labels"

@@ -9,10 +9,10 @@ import xarray as xr
 
 from attnscope.claims.claim import summarise
 from attnscope.report.page import Cell, Table
-from attnscope.trajectory import select
 from attnscope.studies.song2024._training_claims import chance, gradient_share, mean_loss
 from attnscope.studies.song2024._training_names import KERNELS, RANDOM, bag, end_accuracy
 from attnscope.studies.song2024._training_readings import ENTROPY, LARGEST, LOSS, MASS
+from attnscope.trajectory import select
 
 if TYPE_CHECKING:
     from attnscope.studies.song2024._training import KernelTraining

@@ -10,15 +10,14 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from attnscope.studies.old import Claim
 from attnscope.engines import Descent, Flow, Given, Observable, Record
 from attnscope.errors import AttnscopeError
+from attnscope.experiment import Problem
 from attnscope.models.kernel_attention import KernelAttention
 from attnscope.models.kernel_regression import SquaredError, kernel_regression
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.experiment import Problem
-from attnscope.studies.old import Study
+from attnscope.studies.old import Claim, Study
 from attnscope.studies.song2024 import (
     _convergence_claims,
     _convergence_figures,

@@ -10,15 +10,14 @@ import numpy as np
 import torch
 import xarray as xr
 
-from attnscope.studies.old import Claim
 from attnscope.engines import Descent, Given, Linear, Observable, Record, Switch, snapshots
 from attnscope.errors import AttnscopeError
+from attnscope.experiment import Problem
 from attnscope.models.kernel_classifier import KernelClassifier
-from attnscope.probes.path_plane import PathLandscape, path_landscape, path_of
+from attnscope.probes.landscapes.path_plane import PathLandscape, path_landscape, path_of
 from attnscope.report.figure import Figure
 from attnscope.report.page import Table
-from attnscope.experiment import Problem
-from attnscope.studies.old import Study
+from attnscope.studies.old import Claim, Study
 from attnscope.studies.song2024 import _landscape_claims, _landscape_figures, _landscape_tables
 from attnscope.studies.song2024._landscape_loss import FixedLoss
 from attnscope.studies.song2024._landscape_readings import (

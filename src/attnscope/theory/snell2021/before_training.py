@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from attnscope.probes import ibm1
-from attnscope.probes.agreement import mean_agreement
-from attnscope.probes.cells import Cells
-from attnscope.probes.counts import count_table, sentences, translation_table
+from attnscope.probes.lexicon import ibm1
+from attnscope.probes.lexicon.agreement import mean_agreement
+from attnscope.probes.lexicon.cells import Cells
+from attnscope.probes.lexicon.counts import count_table, sentences, translation_table
 
 Side = Sequence[NDArray[np.integer]] | Sequence[Sequence[int]]
 """Word numbers of each source, or of what belongs to it."""

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.lexical import correct_probability
+from attnscope.probes.lexicon.lexical import correct_probability
 from attnscope.theory.arrays import Numbers, float64
 
 __all__ = ["attention_pull", "correct_probability"]

@@ -1,6 +1,7 @@
 """Chosen words during training: how long their embeddings are, and what attention they get.
 
-In Lu 2021 the two grow together; see :mod:`attnscope.probes.word_scores` for what a score is here.
+In Lu 2021 the two grow together; see :mod:`attnscope.probes.lexicon.word_scores` for what a score
+is here.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.word_scores import word_scores
+from attnscope.probes.lexicon.word_scores import word_scores
 from attnscope.watching.moment import Moment, Reading
 from attnscope.watching.probe import input_embedding
 from attnscope.watching.readings.offer import Layer, Offer, WatchedModel, array, layers, stacked

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.lexical import saliency
+from attnscope.probes.lexicon.lexical import saliency
 from attnscope.watching.moment import Moment, Need, Reading
 from attnscope.watching.probe import Probe
 from attnscope.watching.readings.offer import NO_PROBE, Offer, WatchedModel, array

@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.topic_attention import topic_attention
+from attnscope.probes.topics.topic_attention import topic_attention
 from attnscope.watching.moment import Moment, Need, Reading
 from attnscope.watching.readings.offer import Layer, Offer, WatchedModel, array, layers, stacked
 

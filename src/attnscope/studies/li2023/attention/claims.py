@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnscope.claims import Claim, above, below
-from attnscope.probes.topic_attention import UNIT
+from attnscope.probes.topics.topic_attention import UNIT
 from attnscope.studies.li2023._held_out import (
     BASELINES,
     KINDS,

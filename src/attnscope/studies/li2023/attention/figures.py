@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnscope.probes import mean_interval
-from attnscope.probes.topic_attention import UNIT
+from attnscope.probes.topics.topic_attention import UNIT
 from attnscope.report import Cell, Dots, Figure, Line, Mark, Panel, Rule, Table, bands
 from attnscope.studies.li2023._held_out import KINDS, TOPIC, WORD, ratio
 from attnscope.studies.li2023.attention.claims import SPREAD3, TABLE3, TABLE4, VISIBLE, prominence

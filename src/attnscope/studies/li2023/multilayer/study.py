@@ -15,7 +15,7 @@ from attnscope.engines import Adam, Final, Given, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem
 from attnscope.models import TopicTransformer
-from attnscope.probes.topic_attention import main_topic_factor
+from attnscope.probes.topics.topic_attention import main_topic_factor
 from attnscope.studies.li2023._held_out import KINDS, HeldOutStudy, own, topics_at
 from attnscope.studies.li2023.multilayer.claims import DEEP, MATRICES, SHALLOW, claims
 from attnscope.studies.li2023.multilayer.figures import TURN, figures, tables

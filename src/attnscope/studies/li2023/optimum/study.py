@@ -17,7 +17,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem
 from attnscope.models import TopicTransformer
 from attnscope.models.topic_objective import PopulationObjective
-from attnscope.probes.topic_attention import attention_ratios
+from attnscope.probes.topics.topic_attention import attention_ratios
 from attnscope.studies.li2023._topic_documents import TopicDocumentsStudy
 from attnscope.studies.li2023.optimum.claims import claims
 from attnscope.studies.li2023.optimum.figures import figures, tables

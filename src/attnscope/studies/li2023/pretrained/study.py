@@ -20,12 +20,11 @@ from attnscope.experiment import Measurement, Pass, Quantity
 from attnscope.pretrained.loading import load, random_twin
 from attnscope.pretrained.measuring import DocumentSums, measure_batch
 from attnscope.pretrained.plan import SHUFFLES, MeasurementPlan, count_cooccurrence, make_plan
-from attnscope.probes.topic_pairs import DISTANCES, KINDS
-from attnscope.report import Figure, Table
+from attnscope.probes.topics.topic_pairs import DISTANCES, KINDS
 from attnscope.studies.li2023._topic_documents import CITATION
 from attnscope.studies.li2023.pretrained import paper
 from attnscope.studies.li2023.pretrained.cases import common_layout, expand
-from attnscope.studies.li2023.pretrained.claims import CLAIMS
+from attnscope.studies.li2023.pretrained.claims import claims
 from attnscope.studies.li2023.pretrained.figures import figures
 from attnscope.studies.li2023.pretrained.tables import printed, tables
 from attnscope.topics import TopicFit, TopicModel, topic_words
@@ -65,6 +64,7 @@ class Pretrained(Measurement):
     quick: ClassVar = {"documents": 120, "batch": 4}
     renamed: ClassVar = dict.fromkeys(("engine", "lr", "epochs", "points", "correct"))
     labels: ClassVar = {"kind": KINDS, "topic_kind": KINDS[:2], "measure": MEASURES}
+    claims, figures, tables, printed = claims, figures, tables, printed
 
     def check(self) -> None:
         """Check that there is something to compare, and that a twin is drawn twice or more."""
@@ -183,22 +183,6 @@ class Pretrained(Measurement):
             {"published_ratio": (dims, values, meaning)},
             attrs={"models": names, "quantities": list(paper.MEASURES)},
         )
-
-    def claims(self) -> tuple[Claim, ...]:
-        """Return what the tables say, beside a random twin."""
-        return CLAIMS
-
-    def figures(self, run: Readings) -> list[Figure]:
-        """Draw ratios, heads, distances, depths and training."""
-        return figures(run)
-
-    def tables(self, run: Readings) -> list[Table]:
-        """Tabulate the paper's rows with ours, and what stands behind them."""
-        return tables(run)
-
-    def printed(self, run: Readings) -> list[Table]:
-        """Return the paper's tables with rows for these models."""
-        return printed(run)
 
     def describe(self) -> str:
         """Say how much is read."""

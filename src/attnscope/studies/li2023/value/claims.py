@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from attnscope.claims import Claim, above, below, call, within
-from attnscope.probes.topic_blocks import block_matrix, block_means
+from attnscope.probes.topics.topic_blocks import block_matrix, block_means
 from attnscope.studies.li2023._topic_blocks import GAP, SHUFFLED
 from attnscope.studies.li2023.value.cases import (
     ENTROPY,

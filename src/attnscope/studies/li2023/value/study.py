@@ -16,7 +16,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem
 from attnscope.models.topic_objective import PopulationObjective, TopicObjective
 from attnscope.models.topic_transformer import TopicTransformer
-from attnscope.probes.topic_blocks import block_means
+from attnscope.probes.topics.topic_blocks import block_means
 from attnscope.studies.li2023._topic_blocks import TopicBlocksStudy
 from attnscope.studies.li2023.value.cases import SGD, Case, cases
 from attnscope.studies.li2023.value.claims import claims, off

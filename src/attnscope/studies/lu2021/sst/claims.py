@@ -10,7 +10,7 @@ import xarray as xr
 
 from attnscope.claims import Claim, above, below, call, within
 from attnscope.probes import rank_correlation
-from attnscope.probes.predictors import fit
+from attnscope.probes.lexicon.predictors import fit
 from attnscope.studies.lu2021.sst import words
 from attnscope.studies.lu2021.sst.pair import FIG5
 from attnscope.studies.lu2021.sst.tables import LAWS, PAPER

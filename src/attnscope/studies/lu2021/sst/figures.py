@@ -40,7 +40,7 @@ def sen_curves(run: Readings) -> Figure:
     panels = []
     for case in run.cases:
         own = run.of(case)
-        for word in words.top_words(own, 2).isel(seed=0):
+        for word in words.top_words(own, 2).isel(seed=0, drop=True):
             score, norm, closed, integral = (
                 reading.isel(seed=0, word=word).astype(float)
                 for reading in (own.score, own.norm, own.theory.norm, own.theory.score)
@@ -125,7 +125,7 @@ def around_top(run: Readings) -> Figure:
     for case in run.cases:
         own = run.of(case)
         top = words.top_words(own, 5)
-        names = words.names(own).isel(word=top.isel(seed=0)).to_numpy()
+        names = words.names(own).isel(word=top.isel(seed=0, drop=True)).to_numpy()
         for name, (label, ylabel) in ATTENDED.items():
             curves = words.attended(own, name, top).isel(seed=0).transpose("rank", "probe")
             epochs = curves["epoch_probe"].to_numpy()

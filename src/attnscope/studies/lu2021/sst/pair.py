@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.purity import class_counts, topic_purity
+from attnscope.probes.topics.purity import class_counts, topic_purity
 from attnscope.tasks.text_bags import TextBags
 
 FIG5 = ("powerful", "best")

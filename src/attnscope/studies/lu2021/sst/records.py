@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from attnscope.engines import Final, Logarithmic, Observable, Patience, Record
 from attnscope.models import BagAttention
 from attnscope.models.objective import BagObjective
-from attnscope.probes.purity import attended_words
+from attnscope.probes.topics.purity import attended_words
 from attnscope.tasks import Bags
 from attnscope.tasks.text_bags import TextBags
 from attnscope.theory import lu2021

@@ -13,7 +13,7 @@ from attnscope.engines import Descent, Flow, Patience
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem, Study
 from attnscope.models.objective import BagObjective
-from attnscope.probes.purity import class_counts, purer_company, topic_purity
+from attnscope.probes.topics.purity import class_counts, purer_company, topic_purity
 from attnscope.studies.lu2021._topic_words import CITATION
 from attnscope.studies.lu2021.sst import records
 from attnscope.studies.lu2021.sst.claims import claims
@@ -161,7 +161,7 @@ class Sst(Study):
         """
         m = run.data.m.isel(vocab=run.data.word_number)
         level, right, _, speed = (run.identity.astype(float).sel(side=s) for s in records.SIDES)
-        half_square = initial(right) + level - initial(level)
+        half_square = level + initial(right) - initial(level)
         predicted = {
             "norm": (
                 run.score.copy(data=lu2021.norm_from_score(run.score, m)),

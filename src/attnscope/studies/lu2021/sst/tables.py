@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from attnscope.probes import mean_interval
-from attnscope.probes.predictors import FOLDS, fit
+from attnscope.probes.lexicon.predictors import FOLDS, fit
 from attnscope.report import Cell, Table
 from attnscope.studies.lu2021.sst import words
 from attnscope.trajectory import Readings
@@ -91,7 +91,7 @@ def axes_end(run: Readings) -> Table:
     rows: list[dict[str, Cell]] = []
     for case in run.cases:
         own, shown = run.of(case), AXES_END[case.split(",")[0]]
-        accuracy = own.test_accuracy.isel(seed=0).dropna("step")
+        accuracy = own.test_accuracy.isel(seed=0, drop=True).dropna("step")
         there = accuracy.isel(step=abs(accuracy["epoch"] - shown).argmin("step"))
         score = own.score.sel(step=there["step"])
         top = words.names(own).isel(word=words.leading(score, 5).isel(seed=0))
@@ -143,7 +143,7 @@ def leaders(run: Readings) -> Table:
         top = words.top_words(own, 10)
         off = words.theorem1(own, top, top).max("probe").isel(seed=0)
         for worst, number in zip(
-            off, own.data.word_number.isel(word=top.isel(seed=0)), strict=True
+            off, own.data.word_number.isel(word=top.isel(seed=0, drop=True)), strict=True
         ):
             rows.append(
                 {

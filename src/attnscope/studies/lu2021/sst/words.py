@@ -29,7 +29,7 @@ def end(run: Readings, name: str) -> xr.DataArray:
 
 def names(run: Readings) -> xr.DataArray:
     """Return the words that are followed."""
-    return run.data.words.isel(vocab=run.data.word_number).astype(str)
+    return run.data.words.isel(vocab=run.data.word_number).astype(object)
 
 
 def rivals(run: Readings) -> xr.DataArray:

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.agreement import (
+from attnscope.probes.attention_shape import relative_entropy
+from attnscope.probes.lexicon.agreement import (
     contextual,
     mean_agreement,
     mean_defined,
@@ -32,9 +33,8 @@ from attnscope.probes.agreement import (
     shuffled_baseline,
     tied_baseline,
 )
-from attnscope.probes.attention_shape import relative_entropy
-from attnscope.probes.cells import Cells
-from attnscope.probes.kendall import kendall_tau
+from attnscope.probes.lexicon.cells import Cells
+from attnscope.probes.lexicon.kendall import kendall_tau
 from attnscope.studies.snell2021.agreement.paper import (
     Measure,
     Performance,

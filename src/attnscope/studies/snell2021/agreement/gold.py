@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnscope.probes import ibm1
-from attnscope.probes.alignment import Links, diagonal_links
-from attnscope.probes.counts import sentences
+from attnscope.probes.lexicon import ibm1
+from attnscope.probes.lexicon.aligned_pieces import AlignedPieces
+from attnscope.probes.lexicon.alignment import Links, diagonal_links
+from attnscope.probes.lexicon.counts import sentences
 from attnscope.report import Table
 from attnscope.studies.snell2021.agreement.evidence import Evidence
-from attnscope.tasks.aligned_pieces import AlignedPieces
 from attnscope.tasks.parallel_pieces import PiecePairs
 from attnscope.theory.snell2021.before_training import ITERATIONS
 

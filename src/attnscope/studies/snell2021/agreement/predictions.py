@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from attnscope.probes.cells import Cells
+from attnscope.probes.lexicon.cells import Cells
 from attnscope.theory.snell2021.before_training import (
     COUNTS,
     EM,

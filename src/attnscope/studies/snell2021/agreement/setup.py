@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from attnscope.engines import Given, Observable, Record
-from attnscope.probes.cells import Cells
-from attnscope.tasks.aligned_pieces import AlignedPieces
+from attnscope.probes.lexicon.aligned_pieces import AlignedPieces
+from attnscope.probes.lexicon.cells import Cells
 from attnscope.tasks.length_batches import LengthBatches
 
 if TYPE_CHECKING:

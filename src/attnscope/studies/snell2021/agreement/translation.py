@@ -14,7 +14,8 @@ from attnscope.engines import Final, Record
 from attnscope.models.seq2seq import Seq2Seq, cross_entropy
 from attnscope.models.seq2seq.saliency import translation_saliency
 from attnscope.models.word_proxy import ProxyObjective, WordProxy
-from attnscope.probes.bleu import corpus_bleu
+from attnscope.probes.lexicon.aligned_pieces import AlignedPieces, read_aligned_pieces
+from attnscope.probes.lexicon.bleu import corpus_bleu
 from attnscope.studies.snell2021.agreement.setup import (
     PROXY_WIDTH,
     Look,
@@ -24,7 +25,6 @@ from attnscope.studies.snell2021.agreement.setup import (
     observables,
     put_together,
 )
-from attnscope.tasks.aligned_pieces import AlignedPieces, read_aligned_pieces
 from attnscope.tasks.length_batches import passes
 from attnscope.tasks.parallel_pieces import ParallelPieces, PiecePairs, parallel_pieces
 from attnscope.tasks.pieces import Pieces

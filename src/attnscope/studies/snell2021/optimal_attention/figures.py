@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnscope.probes.agreement import random_baseline
+from attnscope.probes.lexicon.agreement import random_baseline
 from attnscope.report import Cell, Dots, Figure, Line, Mark, Panel, Rule, Table
 from attnscope.studies.snell2021._snell import extent, ranged
 from attnscope.studies.snell2021.optimal_attention.claims import curve

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from attnscope.bounds import Count, Several
-from attnscope.engines import Adam, Linear, Observable, Record
+from attnscope.engines import Adam, Observable
 from attnscope.errors import AttnscopeError
-from attnscope.experiment import Problem, Study
-from attnscope.models.seq2seq import Seq2Seq, Seq2SeqObjective
+from attnscope.experiment import Problem
+from attnscope.models.seq2seq import Seq2Seq
 from attnscope.models.sequences import evaluating
-from attnscope.probes.agreement import mean_agreement, shuffled_baseline
-from attnscope.studies.snell2021._snell import CITATION, HELD_OUT, fresh_rows
+from attnscope.probes.lexicon.agreement import mean_agreement, shuffled_baseline
+from attnscope.studies.snell2021._copying_study import HELD_OUT, SequenceStudy
 from attnscope.studies.snell2021.optimal_attention.claims import claims_of
 from attnscope.studies.snell2021.optimal_attention.figures import figures_of, tables_of
 from attnscope.tasks.copying import Copying
@@ -47,7 +47,7 @@ _SHUFFLE = 0x0A2
 
 
 @dataclass(frozen=True)
-class OptimalAttention(Study):
+class OptimalAttention(SequenceStudy):
     """Optimal attention of a model with added output (eq 32), along its training.
 
     For every target word of some held-out sequences the attention that minimises its loss is found,
@@ -56,17 +56,14 @@ class OptimalAttention(Study):
     number, A(α_opt, β) = 0.53, is for a model of Multi30k; here sequences are copied.
     """
 
+    seeds: Count = 5
     training: Adam = Adam(rate=1e-3, steps=300, batch=128)
     points: Several = 31
     """Record points, evenly spaced."""
-    length: Count = 40
-    """L, words in a sequence."""
-    types: Count = 60
-    """Words that a sequence is drawn from."""
-    width: Count = 256
-    """Length of embeddings and of LSTM states."""
     held_out: Count = 10
     """Held-out sequences whose words are read at each record point."""
+    types: Count = 60
+    """Words that a sequence is drawn from."""
     outputs: tuple[int, ...] = (2, 3, 5, 10, 30, 100)
     """|O| of the problems with random logits, the first of them 2."""
     spreads: tuple[float, ...] = (1.0, 3.0, 10.0)
@@ -76,7 +73,6 @@ class OptimalAttention(Study):
     problems: Count = 400
     """Problems with random logits, for each number of outputs, spread and seed."""
 
-    citation = CITATION
     cases = ("learned", "uniform")
     quantities: ClassVar = QUANTITIES
     labels: ClassVar = {"quantity": tuple(QUANTITIES)}
@@ -93,13 +89,9 @@ class OptimalAttention(Study):
     claims, figures, tables = claims_of, figures_of, tables_of
 
     def check(self) -> None:
-        """Check the task, the record points, and the problems with random logits."""
+        """Check the task, and the problems with random logits."""
+        super().check()
         self.task()
-        if self.training.steps % (self.points - 1):
-            raise AttnscopeError(
-                f"points = {self.points} over {self.training.steps} steps: expected points a whole "
-                "number of steps apart."
-            )
         ascending = list(self.outputs) == sorted(set(self.outputs))
         if len(self.outputs) < 2 or self.outputs[0] != 2 or not ascending:
             raise AttnscopeError(
@@ -111,10 +103,6 @@ class OptimalAttention(Study):
     def task(self) -> Copying:
         """Return the task."""
         return Copying(self.length, self.types)
-
-    def describe(self) -> str:
-        """Say how long runs are."""
-        return f"{self.training.steps:,} steps of Adam on fresh sequences"
 
     def build(self, case: str, seed: int) -> Problem:
         """Make a run; both cases of a seed start from the same numbers and see the same pairs."""
@@ -129,8 +117,7 @@ class OptimalAttention(Study):
         )
         read = reader(task.sample(self.held_out, HELD_OUT), task.gold)
         optimal = Observable("optimal", read, ("quantity",), "", "; ".join(QUANTITIES.values()))
-        loss, record = Seq2SeqObjective(task.stream(seed)), Record((optimal,), Linear(self.points))
-        return Problem(model, loss, [record], rows=fresh_rows(self.training), seed=seed)
+        return self.problem(model, task, (optimal,), seed)
 
     def truth(self) -> dict[str, object]:
         """Return the gold positions."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.bleu import corpus_bleu
+from attnscope.probes.lexicon.bleu import corpus_bleu
 
 
 def test_the_formula_by_hand() -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from attnscope.datasets.kinds import Alignments
 from attnscope.datasets.readers.alignments import read_alignments
 from attnscope.errors import AttnscopeError
-from attnscope.probes.alignment import Links, alignment_error_rate, flipped, word_links
+from attnscope.probes.lexicon.alignment import Links, alignment_error_rate, flipped, word_links
 from attnscope.tasks.parallel_pieces import PiecePairs
 from attnscope.tasks.pieces import Pieces
 from attnscope.tasks.sequence_pairs import END

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from attnscope.datasets.readers.alignments import read_alignments
 from attnscope.errors import AttnscopeError
-from attnscope.probes.alignment import (
+from attnscope.probes.lexicon.alignment import (
     alignment_error_rate,
     best_links,
     diagonal_links,
     flipped,
     word_links,
 )
-from attnscope.probes.counts import number_words
-from attnscope.probes.ibm1 import fit
+from attnscope.probes.lexicon.counts import number_words
+from attnscope.probes.lexicon.ibm1 import fit
 
 LINKS = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)))
 CORPUS = st.lists(st.tuples(LINKS, LINKS, LINKS), min_size=1, max_size=5)

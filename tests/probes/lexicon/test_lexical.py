@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.lexical import (
+from attnscope.probes.lexicon.lexical import (
     correct_probability,
     log_lexical_probe,
     polarity_probe,

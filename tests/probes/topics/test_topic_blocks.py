@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from attnscope.probes.topic_blocks import (
+from attnscope.probes.topics.topic_blocks import (
     BLOCKS,
     DIAGONAL,
     SAME,

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes import ibm1
-from attnscope.probes.counts import count_table, number_words, sentences, translation_table
-from attnscope.probes.ibm1 import fit
+from attnscope.probes.lexicon import ibm1
+from attnscope.probes.lexicon.counts import count_table, number_words, sentences, translation_table
+from attnscope.probes.lexicon.ibm1 import fit
 
 WORDS = 6
 NULL = -1

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnscope.probes.chebyshev import points, reading
+from attnscope.probes.landscapes.chebyshev import points, reading
 
 
 def test_points_run_over_the_interval_and_are_shared_between_degrees() -> None:

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnscope.probes.purity import (
+from attnscope.probes.topics.purity import (
     attended_words,
     class_counts,
     purer_company,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnscope.probes.predictors import explained_share, fit
+from attnscope.probes.lexicon.predictors import explained_share, fit
 
 
 def test_an_exact_law_is_found() -> None:

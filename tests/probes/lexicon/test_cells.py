@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnscope.probes.cells import Cells
+from attnscope.probes.lexicon.cells import Cells
 
 
 def test_cells_are_rows_one_after_another() -> None:

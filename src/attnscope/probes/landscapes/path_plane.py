@@ -14,8 +14,8 @@ import xarray as xr
 from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.directions import Directions, still
-from attnscope.probes.landscape import Landscape, PlainLoss, landscape
+from attnscope.probes.landscapes.directions import Directions, still
+from attnscope.probes.landscapes.landscape import Landscape, PlainLoss, landscape
 
 MARGIN = 0.25
 """The plane reaches so far beyond the path, as a share of the path's extent."""

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.chebyshev import points, reading
-from attnscope.probes.directions import Directions, move, still
+from attnscope.probes.landscapes.chebyshev import points, reading
+from attnscope.probes.landscapes.directions import Directions, move, still
 
 PlainLoss = Callable[[Any], Tensor | float]
 """A loss of a model on data that stay the same."""

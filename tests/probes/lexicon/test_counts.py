@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.counts import (
+from attnscope.probes.lexicon.counts import (
     Sentences,
     bags,
     count_table,

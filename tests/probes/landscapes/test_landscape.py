@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
 from attnscope.models.kernel_attention import KernelAttention
-from attnscope.probes.directions import random_directions
-from attnscope.probes.landscape import landscape, profiles
+from attnscope.probes.landscapes.directions import random_directions
+from attnscope.probes.landscapes.landscape import landscape, profiles
 
 
 class Point(nn.Module):

@@ -7,7 +7,13 @@ from torch import nn
 
 from attnscope.errors import AttnscopeError
 from attnscope.models.kernel_attention import KernelAttention
-from attnscope.probes.directions import Directions, matching, move, random_directions, still
+from attnscope.probes.landscapes.directions import (
+    Directions,
+    matching,
+    move,
+    random_directions,
+    still,
+)
 
 
 class Two(nn.Module):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.agreement import (
+from attnscope.probes.lexicon.agreement import (
     agreement,
     contextual,
     mean_agreement,
@@ -23,8 +23,8 @@ from attnscope.probes.agreement import (
     tied_baseline,
     top_count,
 )
-from attnscope.probes.cells import Cells
-from attnscope.probes.kendall import kendall_tau
+from attnscope.probes.lexicon.cells import Cells
+from attnscope.probes.lexicon.kendall import kendall_tau
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 

@@ -7,7 +7,7 @@ import xarray as xr
 from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.path_plane import path_landscape, path_of
+from attnscope.probes.landscapes.path_plane import path_landscape, path_of
 
 
 class Four(nn.Module):

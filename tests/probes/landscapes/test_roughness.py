@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.roughness import roughness
+from attnscope.probes.landscapes.roughness import roughness
 
 A, B = np.linspace(-1, 1, 41), np.linspace(-2, 2, 33)
 

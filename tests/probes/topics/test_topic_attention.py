@@ -7,7 +7,11 @@ import pytest
 import torch
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.topic_attention import attention_ratios, main_topic_factor, topic_attention
+from attnscope.probes.topics.topic_attention import (
+    attention_ratios,
+    main_topic_factor,
+    topic_attention,
+)
 
 TOPIC = np.array([-1, 0, 0, 1, 1, 2])
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnscope.errors import AttnscopeError
-from attnscope.tasks.aligned_pieces import AlignedPieces, read_aligned_pieces
+from attnscope.probes.lexicon.aligned_pieces import AlignedPieces, read_aligned_pieces
 from attnscope.tasks.pieces import Pieces, trained_pieces
 from attnscope.tasks.sequence_pairs import END
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.word_scores import word_scores
+from attnscope.probes.lexicon.word_scores import word_scores
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:

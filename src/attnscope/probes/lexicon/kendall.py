@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnscope.probes.agreement import together
+from attnscope.probes.lexicon.agreement import together
 
 _AT_ONCE = 2**21
 """Pairs of positions that are compared at once; they take some bytes each."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.counts import Words, bags, paired
+from attnscope.probes.lexicon.counts import Words, bags, paired
 
 PIECE = 2**18
 """Entries of a piece; a target word is not split."""

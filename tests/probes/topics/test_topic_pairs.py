@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attnscope.probes.bootstrap import pooled_mean
-from attnscope.probes.topic_pairs import (
+from attnscope.probes.topics.topic_pairs import (
     at_equal_distance,
     cosines,
     distance_bins,

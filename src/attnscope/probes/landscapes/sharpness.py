@@ -17,8 +17,8 @@ from scipy.linalg import eigh_tridiagonal
 from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.directions import Block, matching, still
-from attnscope.probes.landscape import PlainLoss
+from attnscope.probes.landscapes.directions import Block, matching, still
+from attnscope.probes.landscapes.landscape import PlainLoss
 
 EXACT = 256
 """Up to so many parameters the whole Hessian is made: it costs one product each."""

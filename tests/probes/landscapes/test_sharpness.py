@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
 from attnscope.models.kernel_attention import KernelAttention
-from attnscope.probes.sharpness import hessian_trace, sharpness
+from attnscope.probes.landscapes.sharpness import hessian_trace, sharpness
 
 
 class Quadratic(nn.Module):

@@ -1,0 +1,1 @@
+"""Loss over planes and along directions: surfaces, their roughness and their sharpness."""

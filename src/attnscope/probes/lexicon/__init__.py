@@ -1,0 +1,1 @@
+"""What words know of each other: counts, alignments, and agreement with attention."""

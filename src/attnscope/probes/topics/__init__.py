@@ -1,0 +1,1 @@
+"""Topic structure: what words of one topic have to do with each other."""
