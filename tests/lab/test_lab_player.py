@@ -104,7 +104,7 @@ def test_a_run_that_is_not_wanted_or_takes_too_long_is_stopped(
     monkeypatch.setattr(player_module, "PATIENCE", 0.0)
     long = {
         "world": "song2024",
-        "setting": {"query_scale": 3.0, "width": 32, "sequences": 15, "epochs": 10_000},
+        "setting": {"query_scale": 3.0, "width": 32, "sequences": 15, "until": 1000.0},
         "have": [],
     }
 

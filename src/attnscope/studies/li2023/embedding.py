@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -59,11 +58,6 @@ class Embedding(TopicBlocksStudy):
     quick = {"seeds": 2, "steps": 1500, "points": 31}
     renamed: ClassVar = {"step_size": "rate"}
     cases = (FLOW, PRINTED, *TRAININGS)
-
-    @classmethod
-    def from_json(cls, spec: Mapping[str, Any]) -> Self:
-        """Rebuild a spec; older ones name an engine, which is now that of the case."""
-        return super().from_json({name: spec[name] for name in spec if name != "engine"})
 
     def check(self) -> None:
         """Let theory and documents say what is wrong with the numbers."""

@@ -18,7 +18,7 @@ from attnscope.engines import Flow, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import NOW, AttentionOverTime, Playable, Problem
 from attnscope.models import TopicObjective, TopicTransformer
-from attnscope.report import Figure, Line, Panel, Rule
+from attnscope.report import Figure, Line, Mark, Panel, Rule
 from attnscope.studies.li2023._onset_model import (
     UniformGradient,
     leading_part,
@@ -275,13 +275,13 @@ class TopicDocumentsRun(Playable, TopicDocumentsStudy):
             return Line(times, reading.isel(seed=0).to_numpy(), label, color, theory=theory)
 
         ahead = (own.theory.get(name) for name in ("score_norm", "score_norm_closed"))
-        size = (
+        size: tuple[Mark, ...] = (
             line(own.score_norm, "with attention"),
             *(line(each.where(each < CEILING), "theory", theory=True) for each in ahead),
             now,
         )
         names = self.labels["kind"]
-        kinds = (line(own.kinds.sel(kind=name), name, i) for i, name in enumerate(names, 1))
+        kinds = (line(own.kinds.sel(kind=name), str(name), i) for i, name in enumerate(names, 1))
         losses = (
             line(own.loss, "with attention", 0),
             line(run.of(UNIFORM).loss, "without attention", 5),

@@ -20,7 +20,7 @@ from attnscope.claims import Claim, Finding, above, below
 from attnscope.engines import Flow, Given, Linear, Observable, Record
 from attnscope.experiment import NOW, AttentionOverTime, Playable, Problem
 from attnscope.models.word_proxy import ProxyObjective, WordProxy
-from attnscope.report import Figure, Line, Panel, Rule
+from attnscope.report import Figure, Line, Mark, Panel, Rule
 from attnscope.studies.snell2021._snell import CITATION
 from attnscope.tasks.copying import Copying
 from attnscope.tasks.sequence_pairs import SPECIALS, SequencePairs
@@ -284,12 +284,12 @@ class WordsFirst(Playable):
             return Line(x, values.to_numpy(), label, color, theory=theory)
 
         exact = (own.theory.get(f"theta_{kind}") for kind in ("exact", "limit"))
-        known = (
+        known: tuple[Mark, ...] = (
             line(knowledge(own.theta), "knowledge"),
             *(line(knowledge(theta), "theory", theory=True) for theta in exact),
             now,
         )
-        aimed = (
+        aimed: tuple[Mark, ...] = (
             line(gold(own.get("attention")), "right position", 2),
             Line(times, np.full(len(times), 1 / self.length), "uniform attention", 4),
             now,

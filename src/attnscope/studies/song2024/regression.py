@@ -17,7 +17,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.experiment import NOW, AttentionOverTime, Playable, Problem
 from attnscope.models.kernel_attention import KernelAttention
 from attnscope.models.kernel_regression import SquaredError, kernel_regression
-from attnscope.report import Figure, Line, Panel, Rule
+from attnscope.report import Figure, Line, Mark, Panel, Rule
 from attnscope.studies.song2024._song import (
     CITATION,
     CUT,
@@ -196,7 +196,7 @@ class RegressionRun(Playable):
                 limit = loss.isel(step=0) * np.exp(-theory.largest * loss["time"])
             else:
                 limit = theory.get(bound)
-            over = np.log(loss.clip(CUT)) - np.log(limit.clip(CUT))
+            over: xr.DataArray = np.log(loss.clip(CUT) / limit.clip(CUT))  # type: ignore[assignment]
             return (over.where(theory.certified > 0) if bound == "rate_bound" else over).max("step")
 
         def of_theory(run: Readings, name: str) -> xr.DataArray:
@@ -308,11 +308,11 @@ class RegressionRun(Playable):
 
         bounds = [of(theory.get(name)) for name in ("rate_bound", "path_bound")]
         if self.trained == "query":
-            bounds = [np.float64(of(theory.least_loss) or np.nan)]
+            bounds = [np.asarray(float(of(theory.least_loss)) or np.nan)]
         drawn = (line(np.where(b > FLOOR, b, np.nan), "theory", theory=True) for b in bounds)
-        fall = (line(of(own.relative_loss), "relative loss"), *drawn, now)
+        fall: tuple[Mark, ...] = (line(of(own.relative_loss), "relative loss"), *drawn, now)
         half = line(of(theory.beta) / 2, "theory", theory=True)
-        steep = (line(of(own.pl), "μ along the run", 2), half, now)
+        steep: tuple[Mark, ...] = (line(of(own.pl), "μ along the run", 2), half, now)
         uniform = line(1 / self.length, "uniform attention", 4)
         caption = (
             "Left: the squared error over that of an output of 0. Dashed: the bounds f(0) exp(-βt),"
@@ -323,7 +323,7 @@ class RegressionRun(Playable):
             "Dashed: what no softmax weights can get below, since they average fixed numbers. "
             "Middle: how steep the loss would be if W^V learned too. "
         )
-        sharp = (line(of(own.sharp), "mean over rows", 1), uniform, now)
+        sharp: tuple[Mark, ...] = (line(of(own.sharp), "mean over rows", 1), uniform, now)
         return [
             Figure(
                 "play-song2024",

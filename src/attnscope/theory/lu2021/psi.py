@@ -87,6 +87,29 @@ class PsiSets:
         share = self._mean(self._repeats * inverse) * factors[self.words]
         return PsiAverages(self._mean(inverse), context, 1 + share)
 
+    def sides(
+        self, scores: Numbers, embeddings: Numbers, score_speed: Numbers, embedding_speed: Numbers
+    ) -> np.ndarray:
+        """Return both sides of eqs (9) and (8) for each word t, shape ``(word, side)``.
+
+        In this order: s + exp(s)⟨1/Z(χ∖t)⟩ and ½‖v - ⟨v̄(χ∖t)⟩‖², whose growth eq (9) says is
+        equal; then ds/dt as it is, and as eq (8) has it, (v - ⟨v̄(χ∖t)⟩)ᵀ dv/dt / ⟨Z(χ)/Z(χ∖t)⟩.
+        All arguments are of all words, the last two their derivatives by time.
+        """
+        means = self.averages(scores, embeddings)
+        own, speed = float64(scores)[self.words], float64(score_speed)[self.words]
+        distance = float64(embeddings)[self.words] - means.context
+        push = float64(embedding_speed)[self.words]
+        return np.stack(
+            [
+                own + np.exp(own) * means.inverse_z,
+                (distance**2).sum(axis=1) / 2,
+                speed,
+                (distance * push).sum(axis=1) / means.ratio,
+            ],
+            axis=1,
+        )
+
     def _mean(self, values: np.ndarray) -> np.ndarray:
         return np.bincount(self._word, values, minlength=len(self.words)) / self.sizes
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from attnscope.claims import Claim, above
 from attnscope.probes.bootstrap import Estimate
@@ -178,15 +180,20 @@ def decided(estimates: Callable[[Measured], list[Estimate]], null: float) -> Sta
         found = estimates(one)
         if one.case.role == "twin" or low(found) > null:
             return low(found)
-        highest = min(float(each.high) for each in found)
+        highest = smallest(each.high for each in found)
         return highest if highest <= null else math.nan
 
     return each_model(number)
 
 
-def low(found: Sequence[Estimate]) -> float:
+def low(found: list[Estimate]) -> float:
     """Return the lowest end of several intervals."""
-    return min(float(each.low) for each in found)
+    return smallest(each.low for each in found)
+
+
+def smallest(values: Iterable[np.ndarray]) -> float:
+    """Return the smallest of some numbers; NaN if one is, wherever it stands."""
+    return float(np.min([float(value) for value in values]))
 
 
 def each_threshold(
@@ -199,13 +206,16 @@ def each_threshold(
 def depth_of_one(one: Measured) -> float:
     """Return how far 1 lies inside the intervals of the ratio."""
     found = each_threshold(one, one.ratio)
-    return min(float(min(each.high - 1, 1 - each.low)) for each in found)
+    return smallest(end for each in found for end in (each.high - 1, 1 - each.low))
 
 
 def over_shuffled(one: Measured) -> float:
     """Return the ratio over the largest one of shuffled topics."""
     labels = one.thresholds().values()
-    return min(float(one.ratio(label).value / one.shuffled(label).max()) for label in labels)
+    return smallest(
+        one.ratio(label).value / one.shuffled(label).max(skipna=False).to_numpy()
+        for label in labels
+    )
 
 
 def fall(one: Measured) -> list[Estimate]:

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from attnscope.probes.bootstrap import Estimate, pooled_mean, resample
-from attnscope.probes.topic_pairs import KINDS, at_equal_distance, within_documents
+from attnscope.probes.topics.topic_pairs import KINDS, at_equal_distance, within_documents
 from attnscope.studies.li2023.pretrained.cases import Case
 from attnscope.trajectory import Readings
 

@@ -38,9 +38,9 @@ OVERLAP: dict[str, tuple[Row, Row, Row]] = {
 }
 """Table 5, topics can overlap."""
 
-TOGETHER_ATTENTION = ((0.00659, 0.00751), (0.00621, 0.00695), (0.00597, 0.00677))
+COOCCURRING_ATTENTION = ((0.00659, 0.00751), (0.00621, 0.00695), (0.00597, 0.00677))
 """Table 2: mean attention of words of one topic, and of words that co-occur the most."""
-TOGETHER_COSINE = ((0.468, 0.316), (0.461, 0.311), (0.425, 0.323))
+COOCCURRING_COSINE = ((0.468, 0.316), (0.461, 0.311), (0.425, 0.323))
 """Table 2: mean cosine of the embeddings of the same pairs."""
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnscope.engines import Final, Logarithmic, Observable, Patience, Record
 from attnscope.models import BagAttention
 from attnscope.models.objective import BagObjective
 from attnscope.probes.topics.purity import attended_words
+from attnscope.studies.lu2021._topic_words import accuracy
 from attnscope.tasks import Bags
 from attnscope.tasks.text_bags import TextBags
 from attnscope.theory import lu2021
@@ -52,45 +54,33 @@ def records(
             return torch.full((2,), torch.nan)
         return model.attention(train[torch.tensor([sentence])])[0, positions]
 
-    def some(model: BagAttention) -> Tensor:
-        return torch.from_numpy(sides(model, sets, objective).astype(np.float32))
-
     def whole(model: BagAttention) -> Tensor:
-        out = np.full((train.vocabulary, len(SIDES)), np.nan, dtype=np.float32)
+        out = torch.full((train.vocabulary, len(SIDES)), torch.nan)
         out[company] = sides(model, all_sets, objective)
-        return torch.from_numpy(out)
+        return out
 
     def attended(model: BagAttention) -> Tensor:
         return attended_words(model.scores(), train, torch.Generator().manual_seed(0))
 
-    def norms(model: BagAttention) -> Tensor:
-        return model.embeddings_of(every).norm(dim=1)
-
-    def best(model: BagAttention) -> Tensor:
-        return torch.tensor(stop.best_time / unit)
-
     def loss(name: str, bags: Bags, meaning: str) -> Observable:
         return _read(name, BagObjective(bags), (), meaning, "nats")
 
-    def accuracy(name: str, bags: Bags) -> Observable:
-        def share(model: BagAttention) -> Tensor:
-            logits: Tensor = model(bags)
-            return (logits.argmax(dim=1) == bags.labels).double().mean()
-
-        return _read(name, share, (), "share of sentences classified rightly")
+    def right(name: str, bags: Bags) -> Observable:
+        meaning = "share of sentences classified rightly"
+        return _read(name, lambda m: accuracy(m, bags), (), meaning)
 
     curves = (
         loss("loss", train, "mean cross-entropy of the training sentences"),
         loss("dev_loss", text.dev, "mean cross-entropy of the dev sentences"),
-        accuracy("dev_accuracy", text.dev),
-        accuracy("test_accuracy", text.test),
+        right("dev_accuracy", text.dev),
+        right("test_accuracy", text.test),
         _read("score", lambda m: m.scores()[every], ("word",), "s_w"),
-        _read("norm", norms, ("word",), "‖v_w‖"),
+        _read("norm", lambda m: m.embeddings_of(every).norm(dim=1), ("word",), "‖v_w‖"),
         _read("pair_attention", weights, ("pair",), "attention on two words, in one"),
     )
     both = "both sides of eq (9), then both sides of eq (8)"
     sentences = (
-        _read("identity", some, ("word", "side"), both),
+        _read("identity", lambda m: sides(m, sets, objective), ("word", "side"), both),
         _read("attended", attended, ("sentence",), "word of the largest score"),
     )
     end = (
@@ -98,9 +88,15 @@ def records(
         _read("norm_all", lambda m: m.embeddings().norm(dim=1), ("vocab",), "‖v_w‖ of all"),
         _read("identity_all", whole, ("vocab", "side"), "the same of all words"),
         loss("end_dev_loss", text.dev, "dev loss where it is least"),
-        accuracy("end_dev_accuracy", text.dev),
-        accuracy("end_test_accuracy", text.test),
-        _read("best_epoch", best, (), "best dev loss", "epochs"),
+        right("end_dev_accuracy", text.dev),
+        right("end_test_accuracy", text.test),
+        _read(
+            "best_epoch",
+            lambda _: torch.tensor(stop.best_time / unit),
+            (),
+            "best dev loss",
+            "epochs",
+        ),
     )
     first = 50 * unit
     return [
@@ -110,7 +106,7 @@ def records(
     ]
 
 
-def sides(model: BagAttention, sets: lu2021.PsiSets, objective: BagObjective) -> np.ndarray:
+def sides(model: BagAttention, sets: lu2021.PsiSets, objective: BagObjective) -> Tensor:
     """Return both sides of eqs (9) and (8) for each word, shape ``(word, side)``.
 
     In this order: s + exp(s)⟨1/Z(χ∖t)⟩ and ½‖v - ⟨v̄(χ∖t)⟩‖², whose growth eq (9) says is equal;
@@ -125,15 +121,13 @@ def sides(model: BagAttention, sets: lu2021.PsiSets, objective: BagObjective) ->
         slopes = torch.autograd.grad(objective(model), (score, model.embedding))
     scale = float(model.score_source.scale())
     speed, push = (-scale * slope.detach().double().numpy()[sets.words] for slope in slopes)
-    return np.stack(
-        [
-            own + np.exp(own) * means.inverse_z,
-            (distance**2).sum(axis=1) / 2,
-            speed,
-            (distance * push).sum(axis=1) / means.ratio,
-        ],
-        axis=1,
+    both = (
+        own + np.exp(own) * means.inverse_z,
+        (distance**2).sum(axis=1) / 2,
+        speed,
+        (distance * push).sum(axis=1) / means.ratio,
     )
+    return torch.from_numpy(np.stack(both, axis=1).astype(np.float32))
 
 
 def together(bags: Bags, pair: tuple[int, int]) -> tuple[int, list[int]]:
@@ -148,17 +142,7 @@ def together(bags: Bags, pair: tuple[int, int]) -> tuple[int, list[int]]:
     return sentence, [int(each[sentence].int().argmax()) for each in held]
 
 
-def bag(model: nn.Module) -> BagAttention:
-    """Return the model under its own type."""
-    assert isinstance(model, BagAttention)
-    return model
-
-
 def _read(
-    name: str,
-    of: Callable[[BagAttention], Tensor],
-    dims: tuple[str, ...],
-    meaning: str,
-    unit: str = "",
+    name: str, of: Callable[[Any], Tensor], dims: tuple[str, ...], meaning: str, unit: str = ""
 ) -> Observable:
-    return Observable(name, lambda model: of(bag(model)), dims, unit, meaning)
+    return Observable(name, of, dims, unit, meaning)

@@ -14,7 +14,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem, Study
 from attnscope.models.objective import BagObjective
 from attnscope.probes.topics.purity import class_counts, purer_company, topic_purity
-from attnscope.studies.lu2021._topic_words import CITATION
+from attnscope.studies.lu2021._topic_words import CITATION, bag
 from attnscope.studies.lu2021.sst import records
 from attnscope.studies.lu2021.sst.claims import claims
 from attnscope.studies.lu2021.sst.figures import figures
@@ -99,9 +99,7 @@ class Sst(Study):
         model, variant = parts(case)
         text, setting, unit = self.text(variant), VARIANTS[variant], self.unit or 1.0
         dev = BagObjective(text.dev)
-        stop = Patience(
-            lambda m: dev(records.bag(m)), setting.patience * unit, setting.every * unit
-        )
+        stop = Patience(lambda m: dev(bag(m)), setting.patience * unit, setting.every * unit)
         reading = records.records(text, self.followed(), self.rivals(), stop, unit, self.points)
         start = setting.model(model, text, seed)
         return Problem(start, BagObjective(text.train), reading, (stop,))

@@ -19,6 +19,8 @@ PAPER = {"sst2": {"FC": 0.7668, "TC": 0.7959}, "sst5": {"FC": 0.3849, "TC": 0.40
 """Test accuracies of section 5.2."""
 AXES_END = {"FC": 20_000, "TC": 12_500}
 """Epoch at which the axes of Figs 5 and 7 end."""
+Row = dict[str, Cell]
+"""The cells of a row by their columns."""
 
 
 class Theory(NamedTuple):
@@ -64,9 +66,9 @@ def tables(study: Sst, run: Readings) -> list[Table]:
 
 def accuracies(study: Sst, run: Readings) -> Table:
     """Tabulate the end of training beside the paper's."""
-    rows: list[dict[str, Cell]] = []
-    for case in run.cases:
-        own, paper = run.of(case), PAPER.get(study.data)
+    rows: list[Row] = []
+    for case, own in _cases(run):
+        paper = PAPER.get(study.data)
         mean, low, high = (
             100 * float(each) for each in mean_interval(words.end(own, "end_test_accuracy"))
         )
@@ -88,9 +90,9 @@ def accuracies(study: Sst, run: Readings) -> Table:
 
 def axes_end(run: Readings) -> Table:
     """Tabulate the reading nearest to where the axes of Figs 5 and 7 end, and each seed's end."""
-    rows: list[dict[str, Cell]] = []
-    for case in run.cases:
-        own, shown = run.of(case), AXES_END[case.split(",")[0]]
+    rows: list[Row] = []
+    for case, own in _cases(run):
+        shown = AXES_END[case.split(",")[0]]
         accuracy = own.test_accuracy.isel(seed=0, drop=True).dropna("step")
         there = accuracy.isel(step=abs(accuracy["epoch"] - shown).argmin("step"))
         score = own.score.sel(step=there["step"])
@@ -116,9 +118,8 @@ def axes_end(run: Readings) -> Table:
 
 def shares(study: Sst, run: Readings) -> Table:
     """Tabulate how many of the top words are how near to theory."""
-    rows: list[dict[str, Cell]] = []
-    for case in run.cases:
-        own = run.of(case)
+    rows: list[Row] = []
+    for case, own in _cases(run):
         top = words.top_words(own, study.top)
         for law in LAWS.values():
             off = law.off(own, top, top)
@@ -137,9 +138,8 @@ def shares(study: Sst, run: Readings) -> Table:
 
 def leaders(run: Readings) -> Table:
     """Tabulate the words of the largest final scores, seed 0."""
-    rows: list[dict[str, Cell]] = []
-    for case in run.cases:
-        own = run.of(case)
+    rows: list[Row] = []
+    for case, own in _cases(run):
         top = words.top_words(own, 10)
         off = words.theorem1(own, top, top).max("probe").isel(seed=0)
         for worst, number in zip(
@@ -161,9 +161,8 @@ def leaders(run: Readings) -> Table:
 
 def rivals(run: Readings) -> Table:
     """Tabulate the two words of Fig 5, seed 0."""
-    rows: list[dict[str, Cell]] = []
-    for case in run.cases:
-        own = run.of(case)
+    rows: list[Row] = []
+    for case, own in _cases(run):
         for at, number in zip(words.rivals(run), run.data.pair_number, strict=True):
             score = own.score.isel(seed=0, word=at)
             highest = score.isel(step=score.argmax("step"))
@@ -199,9 +198,9 @@ BANDS = {
 def predictors(run: Readings) -> Table:
     """Tabulate which statistics of the data go with a word's distance from Theorem 1."""
     known, occurrences = words.statistics(run), run.data.occurrences.to_numpy()
-    rows: list[dict[str, Cell]] = []
-    for case in run.cases:
-        gaps = words.vocabulary_gap(run.of(case)).to_numpy()
+    rows: list[Row] = []
+    for case, own in _cases(run):
+        gaps = words.vocabulary_gap(own).to_numpy()
         for label, (low, high) in BANDS.items():
             chosen = (occurrences >= low) & (occurrences <= high)
             if np.isfinite(gaps[0, chosen]).sum() < 2 * FOLDS:
@@ -229,7 +228,7 @@ def predictors(run: Readings) -> Table:
 
 def data(run: Readings) -> Table:
     """Tabulate the sentences, with what was left out."""
-    rows: list[dict[str, Cell]] = [
+    rows: list[Row] = [
         {
             "split": str(split),
             "sentences": int(run.data.sentences.sel(split=split)),
@@ -239,6 +238,10 @@ def data(run: Readings) -> Table:
         for split in run.data.sentences["split"].to_numpy()
     ]
     return _table("data", f"The sentences of {run['data'].attrs['set']}", rows)
+
+
+def _cases(run: Readings) -> list[tuple[str, Readings]]:
+    return [(case, run.of(case)) for case in run.cases]
 
 
 def _mean(run: Readings, name: str) -> float:
@@ -251,5 +254,5 @@ def _of(run: Readings, name: str, number: int) -> Cell:
     return cell
 
 
-def _table(key: str, title: str, rows: list[dict[str, Cell]]) -> Table:
+def _table(key: str, title: str, rows: list[Row]) -> Table:
     return Table(key, title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
