@@ -17,9 +17,9 @@ from attnscope.cli import main
 from attnscope.engines.sink import Checkpoint
 from attnscope.errors import AttnscopeError
 from attnscope.report.figure import Heat
-from attnscope.studies.li2023 import _pretrained_paper as paper
-from attnscope.studies.li2023._pretrained_means import facts, labels_of, of_role, readings
-from attnscope.studies.li2023.pretrained import Pretrained
+from attnscope.studies.li2023.pretrained import Pretrained, paper
+from attnscope.studies.li2023.pretrained.measured import DIFFERENT, SAME, facts, measured
+from attnscope.trajectory import Readings
 
 pytest.importorskip(
     "sklearn", reason="topics are fitted by scikit-learn: pip install attnscope[topics]"
@@ -61,7 +61,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def study(place: Path) -> Pretrained:
     models = (str(place / "toy"), str(place / "run"))
-    return Pretrained(model=models, corpus=str(place / "corpus.txt"), **SMALL)
+    return Pretrained().but(model=models, corpus=str(place / "corpus.txt"), **SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -71,21 +71,27 @@ def tree(study: Pretrained, place: Path) -> xr.DataTree:
         return attnscope.run(study, place / "out", workers=1)
 
 
-def test_runs_are_models_checkpoints_and_twins(study: Pretrained, tree: xr.DataTree) -> None:
+@pytest.fixture(scope="module")
+def run(study: Pretrained, tree: xr.DataTree) -> Readings:
+    return study.read(tree)
+
+
+def test_runs_are_models_checkpoints_and_twins(study: Pretrained, run: Readings) -> None:
     names = ["toy", "toy, random twin"]
     names += ["run, step 0", "run, step 10", "run, step 30", "run, random twin"]
-    assert list(study.cases()) == names
-    assert [one.case.name for one in readings(tree)] == names
-    assert [one.case.name for one in of_role(tree, "trained")] == ["toy", "run, step 30"]
-    assert all(len(one.data["group"]) == DOCUMENTS for one in readings(tree))
-    twin = of_role(tree, "twin")[0]
+    assert list(study.cases) == names
+    assert [one.case.name for one in measured(run)] == names
+    assert [one.case.name for one in measured(run, "trained")] == ["toy", "run, step 30"]
+    assert all(one.data.sizes["document"] == DOCUMENTS for one in measured(run))
+    twin = measured(run, "twin")[0]
     assert len(np.unique(twin.data["group"])) == DOCUMENTS // 4
 
 
-def test_ratios_are_those_of_the_recorded_sums(tree: xr.DataTree) -> None:
-    one = readings(tree)[0]
-    label = labels_of(tree)[0.25]
-    data = tree["observables"].to_dataset().isel(run=0, label=label)
+def test_ratios_are_those_of_the_recorded_sums(run: Readings) -> None:
+    one = measured(run)[0]
+    thresholds = one.thresholds()
+    label = thresholds[0.25]
+    data = run["observables"].to_dataset().isel(run=0, label=list(thresholds).index(0.25))
     sums = data["attention"].mean(("layer", "head")).sum("document")
     counts = data["pairs"].mean("layer").sum("document")
     means = (sums / counts).to_numpy()
@@ -94,38 +100,38 @@ def test_ratios_are_those_of_the_recorded_sums(tree: xr.DataTree) -> None:
     assert float(found.low) < float(found.value) < float(found.high)
 
 
-def test_planted_topics_are_found_and_random_ones_are_not(tree: xr.DataTree) -> None:
+def test_planted_topics_are_found_and_random_ones_are_not(tree: xr.DataTree, run: Readings) -> None:
     found = {finding.key: finding for finding in attnscope.findings(tree)}
     for key in ("attention", "beyond-document-and-distance", "cosine"):
         assert found[key].verdict == "holds"
         assert found[key].control_fails
     assert not math.isnan(found["random-twin"].ours)
     assert found["random-twin"].control_fails
-    label = labels_of(tree)[0.25]
-    for one in of_role(tree, "twin"):
+    for one in measured(run, "twin"):
+        label = one.thresholds()[0.25]
         assert float(one.ratio(label).value) == pytest.approx(1, abs=0.02)
-    toy = of_role(tree, "trained")[0]
+    toy = measured(run, "trained")[0]
+    assert float(toy.attention(label, SAME).value) > float(toy.attention(label, DIFFERENT).value)
     assert toy.head_ratio(label).value[0, 0] > 1.5
     assert abs(float(toy.shuffled(label).mean()) - 1) < 0.1
 
 
-def test_attention_to_topics_grows_over_checkpoints(tree: xr.DataTree) -> None:
-    label = labels_of(tree)[0.25]
-    steps = [one for one in readings(tree) if one.case.step >= 0]
-    values = [float(one.ratio(label).value) for one in steps]
+def test_attention_to_topics_grows_over_checkpoints(run: Readings) -> None:
+    steps = [one for one in measured(run) if one.case.step >= 0]
+    values = [float(one.ratio(one.thresholds()[0.25]).value) for one in steps]
     assert values == sorted(values)
     assert values[0] == pytest.approx(1, abs=0.02)
 
 
-def test_figures_and_tables(study: Pretrained, tree: xr.DataTree) -> None:
-    names = [figure.name for figure in study.figures(tree)]
+def test_figures_and_tables(study: Pretrained, run: Readings) -> None:
+    names = [figure.name for figure in study.figures(run)]
     assert names == ["ratios", "heads", "distance", "depths", "training-run"]
-    tables = {table.name: table for table in study.tables(tree)}
+    tables = {table.name: table for table in study.tables(run)}
     first = tables["table1-no-overlap"]
     assert ("Bert (published)", 0.0005, "1.21", "1.19", "1.32", None, None) in first.rows
     assert [row[0] for row in first.rows].count("toy") == 2
     assert len(tables["topics"].rows) == 4
-    heat = study.figures(tree)[1].panels[0].marks[0]
+    heat = study.figures(run)[1].panels[0].marks[0]
     assert isinstance(heat, Heat)
     assert heat.values.shape == (2, 2)
     assert heat.values[0, 0] > 0.5
@@ -139,7 +145,7 @@ def test_the_tables_of_the_paper_are_complete() -> None:
 
 
 def test_an_interrupted_pass_goes_on_where_it_stopped(
-    study: Pretrained, tree: xr.DataTree, place: Path, monkeypatch: pytest.MonkeyPatch
+    study: Pretrained, run: Readings, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from attnscope.engines.sink import Memory
 
@@ -154,14 +160,12 @@ def test_an_interrupted_pass_goes_on_where_it_stopped(
             if checkpoint is not None:
                 kept.append(checkpoint())
 
-    problem = study.build("toy, random twin", 0)
-    engine = study.make_engine()
-    given = {"time": study.time, "record": problem.records}
-    first = engine.run(problem.model, problem.loss, sink=Stops(), **given)
+    own = study.measure("toy, random twin", 0)
+    first = own.run(Stops(), None)
     assert first.outcome.value == "interrupted"
     sink = Memory()
-    engine.run(problem.model, problem.loss, sink=sink, resume=kept[0], **given)
-    whole = readings(tree)[1].data["attention"]
+    own.run(sink, kept[0])
+    whole = measured(run)[1].data["attention"].to_numpy()
     np.testing.assert_array_equal(sink.arrays[0]["attention"][20:], whole[20:].astype(np.float32))
 
 
@@ -170,10 +174,10 @@ def test_a_short_corpus_ends_the_pass(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
     spec = {**SMALL, "documents": 90}
-    study = Pretrained(model=(str(place / "toy"),), corpus=str(place / "corpus.txt"), **spec)
+    study = Pretrained().but(model=(str(place / "toy"),), corpus=str(place / "corpus.txt"), **spec)
     found = attnscope.run(study, tmp_path / "out", workers=1)
     assert found.attrs["status"].startswith("finished")
-    assert len(readings(found)[0].data["group"]) == 80
+    assert measured(study.read(found))[0].data.sizes["document"] == 80
 
 
 def test_the_command_line_prints_the_paper_and_this_model(
@@ -193,7 +197,7 @@ def test_the_command_line_prints_the_paper_and_this_model(
 def test_no_pair_left_by_the_filter(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
     spec = {**SMALL, "thresholds": (0.0005,)}
-    study = Pretrained(model=(str(place / "toy"),), corpus=str(place / "corpus.txt"), **spec)
+    study = Pretrained().but(model=(str(place / "toy"),), corpus=str(place / "corpus.txt"), **spec)
     with pytest.raises(AttnscopeError, match="leaves no pair of words with the same topic"):
         study.truth()
 
@@ -203,7 +207,7 @@ def test_fewer_documents_than_topics(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (tmp_path / "few.txt").write_text("ship fleet\nmoon orbit\n")
-    study = Pretrained(model=(str(place / "toy"),), corpus=str(tmp_path / "few.txt"), **SMALL)
+    study = Pretrained().but(model=(str(place / "toy"),), corpus=str(tmp_path / "few.txt"), **SMALL)
     with pytest.raises(AttnscopeError, match="4 topics"):
         study.truth()
 
@@ -215,12 +219,14 @@ def test_fewer_documents_than_topics(
         ({"thresholds": (0.1, 0.1)}, "each once"),
         ({"documents": 1}, "documents = 1"),
         ({"batch": 400}, "batch = 400"),
-        ({"engine": "flow"}, "nothing learns here"),
+        ({"topics": 1}, "topics = 1"),
+        ({"length": 7}, "length = 7"),
+        ({"engine": "flow"}, "no such setting any more"),
     ],
 )
 def test_bad_settings_are_sentences(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(AttnscopeError, match=sentence):
-        Pretrained(**given)
+        Pretrained().but(**given)
 
 
 def test_what_is_missing_says_how_to_get_it(
@@ -230,14 +236,20 @@ def test_what_is_missing_says_how_to_get_it(
     monkeypatch.setenv("ATTNSCOPE_DATA", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(AttnscopeError, match=r"python -m attnscope\.pretrained minilm"):
-        Pretrained().cases()
+        _ = Pretrained().cases
     with pytest.raises(AttnscopeError, match="attnscope data get wikitext2"):
         Pretrained().truth()
     with pytest.raises(AttnscopeError, match="the corpus 'none' is not there"):
-        Pretrained(corpus="none").truth()
+        Pretrained().but(corpus="none").truth()
 
 
-def test_the_facts_are_json(tree: xr.DataTree) -> None:
-    known = facts(tree)
+def test_specs_of_old_runs_open() -> None:
+    old = {"engine": "descent", "lr": 1.0, "epochs": 1, "points": 2, "correct": False}
+    study = Pretrained.from_json({**old, "topics": 4, "model": ["toy"], "documents": 48})
+    assert study == Pretrained().but(topics=4, model=("toy",), documents=48)
+
+
+def test_the_facts_are_json(run: Readings) -> None:
+    known = facts(run)
     assert json.loads(json.dumps(known)) == known
     assert known["topics"] == 4

@@ -73,3 +73,30 @@ def purer_company(bags: Bags, purity: np.ndarray) -> np.ndarray:
     total = np.bincount(word, minlength=bags.vocabulary)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.bincount(word, purer, minlength=bags.vocabulary) / total)
+
+
+def rival_words(bags: Bags, classes: int) -> tuple[int, int] | None:
+    """Choose a pair as that of Lu 2021, Fig 5: a pure word and a frequent, less pure one.
+
+    The pure word is the most frequent one of the highest purity among words in five sentences or
+    more; the other is the most frequent word of the same class whose purity is below 0.9 and
+    above one half, or failing that above none.
+
+    Args:
+        bags: the training sentences.
+        classes: J.
+
+    Returns:
+        The numbers of both, or ``None`` if there is no such pair.
+    """
+    counts, purity = class_counts(bags, classes), topic_purity(bags, classes)
+    occurrences = counts.sum(axis=1)
+    seen = np.flatnonzero(occurrences >= min(5, occurrences.max()))
+    pure = int(seen[np.lexsort((-occurrences[seen], -purity[seen]))[0]])
+    own_class = counts.argmax(axis=1) == counts[pure].argmax()
+    for low in (0.5, 0.0, -1.0):
+        rest = np.flatnonzero(own_class & (occurrences > 0) & (purity > low) & (purity < 0.9))
+        rest = rest[rest != pure]
+        if rest.size:
+            return pure, int(rest[occurrences[rest].argmax()])
+    return None

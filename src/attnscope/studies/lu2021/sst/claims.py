@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,7 @@ from attnscope.claims import Claim, above, below, call, within
 from attnscope.probes import rank_correlation
 from attnscope.probes.lexicon.predictors import fit
 from attnscope.studies.lu2021.sst import words
-from attnscope.studies.lu2021.sst.pair import FIG5
-from attnscope.studies.lu2021.sst.tables import LAWS, PAPER
+from attnscope.studies.lu2021.sst.tables import PAPER
 from attnscope.trajectory import Readings, carried, final, initial
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ EPOCHS = {
 """Where the horizontal axes of Figs 5 and 7 end."""
 SCORES = {"FC": (within(2.0, 6.0), "3 to 4"), "TC": (within(0.3, 1.2), "0.6 to 0.8")}
 """Where the largest scores of Fig 4 lie."""
+FIG5 = ("powerful", "best")
+"""The two words of Fig 5."""
 FIG6 = {
     "FC": ("powerful", "stupid", "solid", "suffers", "mess"),
     "TC": ("worst", "mess", "stupid", "suffers", "solid"),
@@ -161,24 +163,31 @@ def early_leaders(run: Readings) -> xr.DataArray:
 
 def _theory(study: Sst) -> list[Claim]:
     """Say how near the leading words are to theory, through all of training and early on."""
-    control = (words.others, "each word against the curve of another of the top words")
+
+    def share(run: Readings, argument: tuple[words.Law, int]) -> xr.DataArray:
+        law, order = argument
+        top = words.top_words(run, study.top)
+        return words.share_within(words.off(run, law, top, top[:, ::order]), WITHIN)
+
+    def early(run: Readings, order: int) -> xr.DataArray:
+        top, law = words.top_words(run, study.top), words.LAWS["theorem1"]
+        measured = law.measured(run).isel(word=top).astype(float)
+        deviation = words.off(run, law, top, top[:, ::order])
+        return words.share_within(deviation.where(measured < 0.5 * measured.max("probe")), WITHIN)
+
+    another = "each word against the curve of another of the top words"
     out = []
-    for key, law in LAWS.items():
+    for key, law in words.LAWS.items():
         ours = key in ("lemma2", "integral")
-
-        def share(run: Readings, partner: words.Partner, law: words.Law = law.off) -> xr.DataArray:
-            top = words.top_words(run, study.top)
-            return words.share_within(law(run, top, partner(top)), WITHIN)
-
         out.append(
             Claim(
                 f"fig4-{key}",
                 f"{{model}}: most of the {study.top} words of the largest scores stay within "
                 f"{WITHIN:.0%} of {law.sentence}, through all of training.",
                 share,
-                words.themselves,
+                (law, 1),
                 above(0.5),
-                control,
+                ((law, -1), another),
                 "Lemma 2, eq (8); ours on text" if ours else "section 5.2, Fig 4",
                 "not studied" if ours else "most of the words",
                 "share of the words, as part of the largest |ds/dt| or score of the word"
@@ -194,20 +203,14 @@ def _theory(study: Sst) -> list[Claim]:
             )
         )
 
-    def early(run: Readings, partner: words.Partner) -> xr.DataArray:
-        top = words.top_words(run, study.top)
-        measured = run.theory.distance_measured.isel(word=top).astype(float)
-        off = words.theorem1(run, top, partner(top))
-        return words.share_within(off.where(measured < 0.5 * measured.max("probe")), WITHIN)
-
     initially = Claim(
         "initial",
         "{model}: until a word has come half its way, Theorem 1 holds for nearly all of the top "
         "words.",
         early,
-        words.themselves,
+        1,
         above(0.8),
-        control,
+        (-1, another),
         "section 5, 'at least in initial training stages'",
         "holds",
         f"share of the top {study.top} within {WITHIN:.0%}",
@@ -218,7 +221,7 @@ def _theory(study: Sst) -> list[Claim]:
 
 
 def _direction(study: Sst) -> Claim:
-    def agreement(run: Readings, says: words.Partner) -> xr.DataArray:
+    def agreement(run: Readings, says: Callable[[xr.DataArray], xr.DataArray]) -> xr.DataArray:
         sides = run.identity.isel(word=words.top_words(run, study.top))
         speed, known = sides.sel(side="speed", drop=True), sides.sel(side="speed").notnull()
         right = np.sign(speed) == says(sides.sel(side="lemma2", drop=True))
@@ -301,9 +304,9 @@ def _attended() -> list[Claim]:
     ]
 
 
-def around_top(run: Readings) -> xr.DataArray:
-    """Return the mean purity of what is attended to around the five top words."""
-    return words.attended(run, "purity", words.top_words(run, 5)).mean("rank", skipna=False)
+def around(run: Readings, chosen: xr.DataArray) -> xr.DataArray:
+    """Return the mean purity of what is attended to around some words."""
+    return carried(words.attended(run, "purity", chosen).mean("rank", skipna=False))
 
 
 def above_all(run: Readings, drawn: bool) -> xr.DataArray:
@@ -313,8 +316,7 @@ def above_all(run: Readings, drawn: bool) -> xr.DataArray:
         followed, seeds = run.data.word_number.size, range(chosen.sizes["seed"])
         draws = np.stack([np.random.default_rng(seed).choice(followed, 50) for seed in seeds])
         chosen = xr.DataArray(draws, {"seed": chosen["seed"]}, ("seed", "rank"))
-    around = words.attended(run, "purity", chosen).mean("rank", skipna=False)
-    return final(carried(around)) - final(carried(words.attended(run, "purity")))
+    return final(around(run, chosen)) - final(carried(words.attended(run, "purity")))
 
 
 def _around_top() -> list[Claim]:
@@ -323,7 +325,7 @@ def _around_top() -> list[Claim]:
             "fig6",
             "{model}: around the five top words, almost all attended words end with a purity "
             "close to one.",
-            lambda run, when: when(carried(around_top(run))),
+            lambda run, when: when(around(run, words.top_words(run, 5))),
             final,
             above(0.9),
             (initial, "before training, when a word is picked at random"),

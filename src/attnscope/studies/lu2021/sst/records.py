@@ -56,11 +56,14 @@ def records(
 
     def whole(model: BagAttention) -> Tensor:
         out = torch.full((train.vocabulary, len(SIDES)), torch.nan)
-        out[company] = sides(model, all_sets, objective)
+        out[company] = sides(model, all_sets, objective).float()
         return out
 
     def attended(model: BagAttention) -> Tensor:
         return attended_words(model.scores(), train, torch.Generator().manual_seed(0))
+
+    def best(_: object) -> Tensor:
+        return torch.tensor(stop.best_time / unit)
 
     def loss(name: str, bags: Bags, meaning: str) -> Observable:
         return _read(name, BagObjective(bags), (), meaning, "nats")
@@ -80,7 +83,7 @@ def records(
     )
     both = "both sides of eq (9), then both sides of eq (8)"
     sentences = (
-        _read("identity", lambda m: sides(m, sets, objective), ("word", "side"), both),
+        _read("identity", lambda m: sides(m, sets, objective).float(), ("word", "side"), both),
         _read("attended", attended, ("sentence",), "word of the largest score"),
     )
     end = (
@@ -90,13 +93,7 @@ def records(
         loss("end_dev_loss", text.dev, "dev loss where it is least"),
         right("end_dev_accuracy", text.dev),
         right("end_test_accuracy", text.test),
-        _read(
-            "best_epoch",
-            lambda _: torch.tensor(stop.best_time / unit),
-            (),
-            "best dev loss",
-            "epochs",
-        ),
+        _read("best_epoch", best, (), "best dev loss", "epochs"),
     )
     first = 50 * unit
     return [
@@ -107,27 +104,14 @@ def records(
 
 
 def sides(model: BagAttention, sets: lu2021.PsiSets, objective: BagObjective) -> Tensor:
-    """Return both sides of eqs (9) and (8) for each word, shape ``(word, side)``.
-
-    In this order: s + exp(s)⟨1/Z(χ∖t)⟩ and ½‖v - ⟨v̄(χ∖t)⟩‖², whose growth eq (9) says is equal;
-    then ds/dt as it is, and as eq (8) has it, (v - ⟨v̄(χ∖t)⟩)ᵀ dv/dt / ⟨Z(χ)/Z(χ∖t)⟩.
-    """
-    scores, embeddings = model.scores().detach(), model.embeddings().detach()
-    means = sets.averages(scores, embeddings)
-    own = scores.double().numpy()[sets.words]
-    distance = embeddings.double().numpy()[sets.words] - means.context
+    """Return both sides of eqs (9) and (8) for each word, under gradient flow."""
     with torch.enable_grad():
         score = model.score_source.get_parameter("score")
         slopes = torch.autograd.grad(objective(model), (score, model.embedding))
     scale = float(model.score_source.scale())
-    speed, push = (-scale * slope.detach().double().numpy()[sets.words] for slope in slopes)
-    both = (
-        own + np.exp(own) * means.inverse_z,
-        (distance**2).sum(axis=1) / 2,
-        speed,
-        (distance * push).sum(axis=1) / means.ratio,
-    )
-    return torch.from_numpy(np.stack(both, axis=1).astype(np.float32))
+    speed, push = (-scale * slope.double() for slope in slopes)
+    both = sets.sides(model.scores().detach(), model.embeddings().detach(), speed, push)
+    return torch.from_numpy(both)
 
 
 def together(bags: Bags, pair: tuple[int, int]) -> tuple[int, list[int]]:

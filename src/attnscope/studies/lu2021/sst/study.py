@@ -13,12 +13,11 @@ from attnscope.engines import Descent, Flow, Patience
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem, Study
 from attnscope.models.objective import BagObjective
-from attnscope.probes.topics.purity import class_counts, purer_company, topic_purity
+from attnscope.probes.topics.purity import class_counts, purer_company, rival_words, topic_purity
 from attnscope.studies.lu2021._topic_words import CITATION, bag
 from attnscope.studies.lu2021.sst import records
-from attnscope.studies.lu2021.sst.claims import claims
+from attnscope.studies.lu2021.sst.claims import FIG5, claims
 from attnscope.studies.lu2021.sst.figures import figures
-from attnscope.studies.lu2021.sst.pair import FIG5, rivals
 from attnscope.studies.lu2021.sst.tables import PAPER, tables
 from attnscope.studies.lu2021.sst.variants import MODELS, VARIANTS, Name, parts, texts
 from attnscope.tasks.text_bags import SPLITS, TextBags
@@ -85,8 +84,25 @@ class Sst(Study):
         return np.union1d(words, self.rivals())
 
     def rivals(self) -> tuple[int, int]:
-        """Return the numbers of the pair."""
-        return rivals(self.text(), self.pair)
+        """Return the numbers of the pure and of the frequent word.
+
+        If the text does not hold the paper's pair, a similar one is chosen.
+        """
+        text = self.text()
+        if self.pair[0] == self.pair[1]:
+            raise AttnscopeError(f"pair = {self.pair}: expected two different words.")
+        try:
+            return text.number(self.pair[0]), text.number(self.pair[1])
+        except AttnscopeError:
+            if self.pair != FIG5:
+                raise
+        found = rival_words(text.train, len(text.classes))
+        if found is None:
+            raise AttnscopeError(
+                f"no two words of {text.name} compete: expected a frequent word of purity below "
+                "0.9 in the same class as a pure one; name two by --pair."
+            )
+        return found
 
     def engine(self, case: str, seed: int) -> Flow | Descent:
         """Return the training that the spec asks for; of the released setting always descent."""
@@ -160,16 +176,16 @@ class Sst(Study):
         m = run.data.m.isel(vocab=run.data.word_number)
         level, right, _, speed = (run.identity.astype(float).sel(side=s) for s in records.SIDES)
         half_square = level + initial(right) - initial(level)
-        predicted = {
+        predicted: dict[str, tuple[xr.DataArray, str]] = {
             "norm": (
                 run.score.copy(data=lu2021.norm_from_score(run.score, m)),
                 "Corollary 1 at the measured score, own m",
             ),
             "distance": (
-                np.sqrt(2 * half_square.clip(min=0)),
+                xr.ufuncs.sqrt(2 * half_square.clip(min=0)),
                 "Theorem 1 at the measured score, own averages",
             ),
-            "distance_measured": (np.sqrt(2 * right), "‖v - ⟨v̄(χ∖t)⟩‖"),
+            "distance_measured": (xr.ufuncs.sqrt(2 * right), "‖v - ⟨v̄(χ∖t)⟩‖"),
             "score": (
                 speed.cumulative_integrate("time_probe"),
                 "eq (8) integrated along the run",

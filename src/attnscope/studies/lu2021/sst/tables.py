@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from attnscope.probes import mean_interval
 from attnscope.probes.lexicon.predictors import FOLDS, fit
 from attnscope.report import Cell, Table
 from attnscope.studies.lu2021.sst import words
+from attnscope.theory import lu2021
 from attnscope.trajectory import Readings
 
 if TYPE_CHECKING:
@@ -21,34 +22,6 @@ AXES_END = {"FC": 20_000, "TC": 12_500}
 """Epoch at which the axes of Figs 5 and 7 end."""
 Row = dict[str, Cell]
 """The cells of a row by their columns."""
-
-
-class Theory(NamedTuple):
-    """What a word is held against, in a table and in a sentence, and how far off it is."""
-
-    label: str
-    sentence: str
-    off: words.Law
-
-
-LAWS = {
-    "theorem1": Theory(
-        "Theorem 1, own averages", "Theorem 1 with each word's own averages", words.theorem1
-    ),
-    "corollary1": Theory(
-        "Corollary 1, own m", "Corollary 1 with each word's own m", words.corollary1
-    ),
-    "lemma2": Theory(
-        "Lemma 2, eq (8), at every moment",
-        "Lemma 2 with each word's own averages, for the speed of the score",
-        words.lemma2,
-    ),
-    "integral": Theory(
-        "Lemma 2 integrated along the run",
-        "the score that Lemma 2 integrates to, with each word's own averages",
-        words.integral,
-    ),
-}
 
 
 def tables(study: Sst, run: Readings) -> list[Table]:
@@ -70,7 +43,8 @@ def accuracies(study: Sst, run: Readings) -> Table:
     for case, own in _cases(run):
         paper = PAPER.get(study.data)
         mean, low, high = (
-            100 * float(each) for each in mean_interval(words.end(own, "end_test_accuracy"))
+            100 * float(each)
+            for each in mean_interval(words.end(own, "end_test_accuracy").to_numpy())
         )
         rows.append(
             {
@@ -121,14 +95,16 @@ def shares(study: Sst, run: Readings) -> Table:
     rows: list[Row] = []
     for case, own in _cases(run):
         top = words.top_words(own, study.top)
-        for law in LAWS.values():
-            off = law.off(own, top, top)
-            time = [dim for dim in off.dims if dim not in top.dims]
+        for law in words.LAWS.values():
+            off = words.off(own, law, top)
             near = {
                 f"{kind} off by less than {bound} %": round(
                     100 * float((each < bound / 100).mean())
                 )
-                for kind, each in (("at most", off.max(time)), ("on average", off.mean(time)))
+                for kind, each in (
+                    ("at most", off.max(words.times(off))),
+                    ("on average", off.mean(words.times(off))),
+                )
                 for bound in (10, 20, 30)
             }
             rows.append({"case": case, "theory": law.label, **near})
@@ -141,7 +117,7 @@ def leaders(run: Readings) -> Table:
     rows: list[Row] = []
     for case, own in _cases(run):
         top = words.top_words(own, 10)
-        off = words.theorem1(own, top, top).max("probe").isel(seed=0)
+        off = words.off(own, words.LAWS["theorem1"], top).max("probe").isel(seed=0)
         for worst, number in zip(
             off, own.data.word_number.isel(word=top.isel(seed=0, drop=True)), strict=True
         ):
@@ -166,6 +142,9 @@ def rivals(run: Readings) -> Table:
         for at, number in zip(words.rivals(run), run.data.pair_number, strict=True):
             score = own.score.isel(seed=0, word=at)
             highest = score.isel(step=score.argmax("step"))
+            score_end = float(words.end(own, "score_all")[0, number])
+            norm_end = float(words.end(own, "norm_all")[0, number])
+            expected = float(lu2021.score_from_norm(norm_end, own.data.m[number].to_numpy()))
             rows.append(
                 {
                     "case": case,
@@ -175,11 +154,9 @@ def rivals(run: Readings) -> Table:
                     "purity": _of(own, "purity", number),
                     "largest score": float(highest),
                     "at epoch": float(highest["epoch"]),
-                    "final score": float(words.end(own, "score_all")[0, number]),
-                    "final norm": float(words.end(own, "norm_all")[0, number]),
-                    "score of eq (10) over final score, less one": float(
-                        words.score_lag(own, number)[0]
-                    ),
+                    "final score": score_end,
+                    "final norm": norm_end,
+                    "score of eq (10) over final score, less one": expected / score_end - 1,
                 }
             )
     return _table("rivals", "Two words that compete, seed 0", rows)
@@ -205,7 +182,7 @@ def predictors(run: Readings) -> Table:
             chosen = (occurrences >= low) & (occurrences <= high)
             if np.isfinite(gaps[0, chosen]).sum() < 2 * FOLDS:
                 continue
-            table = {name: column[chosen].to_numpy() for name, column in known.items()}
+            table = {name: column[chosen] for name, column in known.items()}
             fits = [fit(gap[chosen], table) for gap in gaps]
             for i, name in enumerate(table):
                 mean, least, most = mean_interval(np.array([f.coefficients[i] for f in fits]))

@@ -5,21 +5,18 @@ All of them are of one case, ``run.of(case)``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from attnscope.theory import lu2021
 from attnscope.trajectory import Readings, final, initial
 
 GROWN = 0.2
 """A word is held against theory while its norm is above this share of its largest."""
-
-Partner = Callable[[xr.DataArray], xr.DataArray]
-"""Says for each word whose prediction it is held against."""
-Law = Callable[[Readings, xr.DataArray, xr.DataArray], xr.DataArray]
-"""How far words are from a theory: of a case, words and partners, ``(seed, rank)`` and time."""
+Curve = Callable[[Readings], xr.DataArray]
+"""A reading of all followed words of a case."""
 
 
 def end(run: Readings, name: str) -> xr.DataArray:
@@ -49,51 +46,44 @@ def top_words(run: Readings, count: int) -> xr.DataArray:
     return leading(end(run, "score_all").isel(vocab=run.data.word_number), count)
 
 
-def themselves(words: xr.DataArray) -> xr.DataArray:
-    """Return each word: it is held against its own curve."""
-    return words
+class Law(NamedTuple):
+    """What a word is held against: its name in a table and in a sentence, and both sides of it.
+
+    Where ``scale`` is given, distances are parts of its largest value over the run, so that a
+    moment at which a score stands still does not count as an infinite error. Otherwise they are
+    parts of what is measured, while the word has grown.
+    """
+
+    label: str
+    sentence: str
+    measured: Curve
+    predicted: Curve
+    scale: Curve | None = None
 
 
-def others(words: xr.DataArray) -> xr.DataArray:
-    """Return another word for each: the best has the curve of the last, and so on."""
-    return words.isel(rank=slice(None, None, -1))
-
-
-def theorem1(run: Readings, words: xr.DataArray, partner: xr.DataArray) -> xr.DataArray:
-    """Relative distance between ‖v - ⟨v̄⟩‖ and Theorem 1, at every ``probe``.
+def off(
+    run: Readings, law: Law, words: xr.DataArray, partner: xr.DataArray | None = None
+) -> xr.DataArray:
+    """Return how far words are from a law at all times, along ``seed``, ``rank`` and time.
 
     Args:
         run: the readings of a case.
+        law: what they are held against.
         words: which followed words, ``(seed, rank)``.
-        partner: whose prediction each word is held against; the word itself, or another one.
+        partner: whose prediction each word is held against; its own unless given.
     """
-    measured = run.theory.distance_measured.isel(word=words).astype(float)
-    return _while_grown(measured, run.theory.distance.isel(word=partner), "probe")
+    measured = law.measured(run).isel(word=words).astype(float)
+    predicted = law.predicted(run).isel(word=words if partner is None else partner).astype(float)
+    if law.scale is not None:
+        scale = abs(law.scale(run).isel(word=words).astype(float))
+        return abs(measured - predicted) / scale.max(times(scale))
+    grown = measured.where(measured > GROWN * measured.max(times(measured)))
+    return abs(grown - predicted) / grown
 
 
-def corollary1(run: Readings, words: xr.DataArray, partner: xr.DataArray) -> xr.DataArray:
-    """Relative distance between ‖v‖ and Corollary 1 with own m, at every ``step``."""
-    measured = run.norm.isel(word=words).astype(float)
-    return _while_grown(measured, run.theory.norm.isel(word=partner), "step")
-
-
-def lemma2(run: Readings, words: xr.DataArray, partner: xr.DataArray) -> xr.DataArray:
-    """Distance between ds/dt and eq (8) at every ``probe``.
-
-    Over the word's largest |ds/dt| of the run, so that a moment at which the score stands still
-    does not count as an infinite error.
-    """
-    sides = run.identity.astype(float)
-    measured = sides.sel(side="speed").isel(word=words)
-    predicted = sides.sel(side="lemma2").isel(word=partner)
-    return abs(measured - predicted) / abs(measured).max("probe")
-
-
-def integral(run: Readings, words: xr.DataArray, partner: xr.DataArray) -> xr.DataArray:
-    """Distance between a score and eq (8) integrated, over the largest score of the word."""
-    score = run.score.isel(word=words).astype(float)
-    predicted = run.theory.score.isel(word=partner).astype(float)
-    return abs(at_probes(run, score) - predicted) / abs(score).max("step")
+def times(reading: xr.DataArray) -> list[Hashable]:
+    """Return the dimension of time of a reading of words."""
+    return [dim for dim in reading.dims if dim not in ("seed", "rank")]
 
 
 def at_probes(run: Readings, curve: xr.DataArray) -> xr.DataArray:
@@ -103,8 +93,7 @@ def at_probes(run: Readings, curve: xr.DataArray) -> xr.DataArray:
 
 def share_within(deviation: xr.DataArray, bound: float) -> xr.DataArray:
     """Return the share of words that are never further off than ``bound``; one per seed."""
-    times = [dim for dim in deviation.dims if dim not in ("seed", "rank")]
-    return (deviation.max(times) < bound).mean("rank")
+    return (deviation.max(times(deviation)) < bound).mean("rank")
 
 
 def attended(run: Readings, name: str, words: xr.DataArray | None = None) -> xr.DataArray:
@@ -124,15 +113,6 @@ def attended(run: Readings, name: str, words: xr.DataArray | None = None) -> xr.
     return xr.dot(read, holds.astype(float), dim="sentence") / holds.sum("sentence")
 
 
-def score_lag(run: Readings, number: int) -> xr.DataArray:
-    """How much larger Corollary 1 makes the final score of a word than it is.
-
-    The score that eq (10) gives to the final norm, over the measured score, less one.
-    """
-    norm, score = (end(run, name).isel(vocab=number) for name in ("norm_all", "score_all"))
-    return lu2021.score_from_norm(norm, run.data.m.isel(vocab=number)) / score - 1
-
-
 def vocabulary_gap(run: Readings) -> xr.DataArray:
     """Distance of every word from Theorem 1 at the end, from 0 to 1; ``(seed, vocab)``.
 
@@ -145,17 +125,44 @@ def vocabulary_gap(run: Readings) -> xr.DataArray:
     return abs(left - right) / (abs(left) + abs(right))
 
 
-def statistics(run: Readings) -> dict[str, xr.DataArray]:
+def statistics(run: Readings) -> dict[str, np.ndarray]:
     """Return what the data alone say of each word, before any training."""
     data = run.data
-    return {
-        "log occurrence": np.log(data.occurrences.where(data.occurrences > 0)),
+    known = {
+        "log occurrence": xr.ufuncs.log(data.occurrences.where(data.occurrences > 0)),
         "topic purity": data.purity,
         "share of its sentences with a purer word": data.purer_company,
         "m, words around it": data.m,
     }
+    return {name: column.to_numpy() for name, column in known.items()}
 
 
-def _while_grown(measured: xr.DataArray, predicted: xr.DataArray, time: str) -> xr.DataArray:
-    grown = measured.where(measured > GROWN * measured.max(time))
-    return abs(grown - predicted.astype(float)) / grown
+LAWS = {
+    "theorem1": Law(
+        "Theorem 1, own averages",
+        "Theorem 1 with each word's own averages",
+        lambda run: run.theory.distance_measured,
+        lambda run: run.theory.distance,
+    ),
+    "corollary1": Law(
+        "Corollary 1, own m",
+        "Corollary 1 with each word's own m",
+        lambda run: run.norm,
+        lambda run: run.theory.norm,
+    ),
+    "lemma2": Law(
+        "Lemma 2, eq (8), at every moment",
+        "Lemma 2 with each word's own averages, for the speed of the score",
+        lambda run: run.identity.sel(side="speed", drop=True),
+        lambda run: run.identity.sel(side="lemma2", drop=True),
+        scale=lambda run: run.identity.sel(side="speed", drop=True),
+    ),
+    "integral": Law(
+        "Lemma 2 integrated along the run",
+        "the score that Lemma 2 integrates to, with each word's own averages",
+        lambda run: at_probes(run, run.score),
+        lambda run: run.theory.score,
+        scale=lambda run: run.score,
+    ),
+}
+"""Distances, norms, speeds of scores, and scores."""
