@@ -12,19 +12,17 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from statistics import median
 
 import torch
-from attnscope.studies.li2023._pretrained_topics import find_corpus, topic_model
 from rich.console import Console
 from rich.table import Table
 
 from attnscope.pretrained.loading import load
 from attnscope.pretrained.measuring import attend, measure, measure_batch
-from attnscope.pretrained.plan import Plan, make_plan
-from attnscope.topics import stream, topic_words
+from attnscope.pretrained.plan import MeasurementPlan, make_plan
+from attnscope.topics import TopicFit, topic_words
 from peak import peak_kilobytes
 
 BATCH, LENGTH, ROUNDS = 8, 256, 5
@@ -32,27 +30,27 @@ DOCUMENTS = 24
 """Documents of the small corpus whose memory is compared with that of one ten times as large."""
 
 
-def make(corpus: str) -> Plan:
-    model = topic_model(corpus, 100, 6, 100_000, 0)
+def make(corpus: str) -> MeasurementPlan:
+    model = TopicFit(corpus).model(0)
     return make_plan(
         [topic_words(model, t, overlap=o) for o in (False, True) for t in (0.0005, 0.001, 0.002)]
     )
 
 
 def cost(name: str, corpus: str) -> tuple[str, str]:
-    """Read the same batches with and without looking, in turns."""
-    plan, subject = make(corpus), load(name)
-    plain = replace(subject, options=None)
-    texts = list(islice(stream(find_corpus(corpus)), BATCH * ROUNDS))
+    """Read the same batches with and without recording, in turns."""
+    plan, language_model = make(corpus), load(name)
+    plain = replace(language_model, options=None)
+    texts = list(TopicFit(corpus).documents(BATCH * ROUNDS))
     ratios, shares = [], []
     for start in range(0, len(texts), BATCH):
         batch = texts[start : start + BATCH]
-        encoded = subject.encode(batch, LENGTH)
+        encoded = language_model.encode(batch, LENGTH)
         begun = time.process_time()
         plain.run(encoded)
         forward = time.process_time() - begun
         begun = time.process_time()
-        measure_batch(subject, batch, plan, LENGTH)
+        measure_batch(language_model, batch, plan, LENGTH)
         ratios.append((time.process_time() - begun) / forward)
         shares.append(forward)
     words = f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
@@ -61,13 +59,13 @@ def cost(name: str, corpus: str) -> tuple[str, str]:
 
 def difference(name: str, corpus: str, implementation: str) -> float:
     """Return the largest difference to what the eager model itself returns."""
-    asked, subject = load(name), load(name, attention=implementation)
-    encoded = subject.encode(list(islice(stream(find_corpus(corpus)), 4)), LENGTH)
+    asked, language_model = load(name), load(name, attention=implementation)
+    encoded = language_model.encode(list(TopicFit(corpus).documents(4)), LENGTH)
     assert not isinstance(encoded.batch, torch.Tensor)
     with torch.no_grad():
         wanted = asked.model(**encoded.batch, output_attentions=True).attentions
     kept: list[torch.Tensor] = []
-    attend(subject, encoded, kept.append)
+    attend(language_model, encoded, kept.append)
     real = encoded.batch["attention_mask"].bool()
     return max(
         float((one - other).transpose(1, 2)[real].abs().max())
@@ -78,10 +76,10 @@ def difference(name: str, corpus: str, implementation: str) -> float:
 def memory(name: str, corpus: str, times: int) -> None:
     """Read a corpus and print the peak of this process; run in a process of its own."""
     torch.set_num_threads(1)
-    plan, subject = make(corpus), load(name)
-    path = find_corpus(corpus)
-    held = (text for _ in range(times) for text in islice(stream(path), DOCUMENTS))
-    count = sum(1 for _ in measure(subject, held, plan, length=64, batch=BATCH))
+    plan, language_model = make(corpus), load(name)
+    fit = TopicFit(corpus)
+    held = (text for _ in range(times) for text in fit.documents(DOCUMENTS))
+    count = sum(1 for _ in measure(language_model, held, plan, length=64, batch=BATCH))
     print(count, peak_kilobytes())
 
 

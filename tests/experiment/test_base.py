@@ -77,6 +77,7 @@ def test_seeds_are_outermost() -> None:
 
 def test_every_study_is_found_and_has_a_summary() -> None:
     lu = [f"lu2021.{n}" for n in ("capacity", "cnn", "query", "sen", "sst", "synergy")]
+    lu.append("lu2021.topic_words")
     assert [name for name in catalogue.names() if name.startswith("lu2021.")] == lu
     for name in catalogue.names():
         found = catalogue.load(name)

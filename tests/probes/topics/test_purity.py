@@ -12,6 +12,7 @@ from attnscope.probes.topics.purity import (
     attended_words,
     class_counts,
     purer_company,
+    rival_words,
     topic_purity,
 )
 from attnscope.tasks import Bags
@@ -91,3 +92,11 @@ def test_company_is_a_plain_loops(
             assert company[word] == pytest.approx(np.mean(purer))
         else:
             assert np.isnan(company[word])
+
+
+def test_rivals_are_a_pure_word_and_a_frequent_one_of_its_class() -> None:
+    # Word 0 is pure and word 1 is in three of four sentences of class 0, and in one of class 1.
+    ids = torch.tensor([[0, 1], [0, 1], [0, 1], [0, 2], [1, 3], [3, 3]])
+    labels = torch.tensor([0, 0, 0, 0, 1, 1])
+    assert rival_words(Bags(ids, labels, 4), 2) == (0, 1)
+    assert rival_words(Bags(ids[:4], labels[:4], 4), 2) is None

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import attnscope
-from attnscope.engines import Adam, Flow, Sgd, Steps
+from attnscope.engines import Descent, Flow
 from attnscope.errors import AttnscopeError
 from attnscope.report.figure import Heat, Line
 from attnscope.studies.li2023.embedding import FLOW, PRINTED, TRAININGS, Embedding
@@ -22,7 +22,8 @@ STUDY = Embedding(
     topics=6,
     words=6,
     tau=2,
-    training=Steps(steps=300, batch=10),
+    training=Flow(lr=1.0, epochs=300),
+    batch=10,
     points=11,
     shortest=40,
     longest=60,
@@ -105,12 +106,15 @@ def test_figures_and_tables_show_the_runs(tree: xr.DataTree) -> None:
 def test_experiments_count_steps() -> None:
     for case in TRAININGS:
         engine, problem = STUDY.engine(case, 1), STUDY.build(case, 1)
-        assert isinstance(engine, Adam if case.startswith("Adam") else Sgd)
-        assert (engine.rate, engine.batch, engine.grid) == (0.01, 10, 1.0)
-        assert (problem.rows, problem.seed) == (3000, 1)
+        assert isinstance(engine, Descent)
+        assert engine.optimizer == ("adam" if case.startswith("Adam") else "gd")
+        assert (engine.lr, engine.batch_size, engine.samples) == (0.01, 10, 3000)
+        assert (engine.seed, engine.grid) == (1, 1.0)
         assert problem.loss.kind == case.split(", ")[1]  # type: ignore[attr-defined]
         assert problem.model.get_parameter("b_pred").requires_grad
     assert STUDY.engine(FLOW, 0) == Flow(lr=1.0, epochs=300)
+    descent = STUDY.but(engine="descent").engine(FLOW, 0)
+    assert descent == Descent(lr=1.0, epochs=300)
     assert "b_pred" not in dict(STUDY.build(FLOW, 0).model.named_parameters())
 
 
@@ -133,5 +137,5 @@ def test_what_makes_no_sense_is_refused(fields: dict[str, Any], sentence: str) -
 def test_a_spec_of_an_older_run_is_understood() -> None:
     old = {"engine": "flow", "lr": 1.0, "epochs": 70, "correct": False, "step_size": 0.02}
     study = Embedding.from_json({**old, "batch": 5, "seeds": 2})
-    assert study == Embedding(seeds=2, rate=0.02, training=Steps(steps=70, batch=5))
+    assert study == Embedding(seeds=2, rate=0.02, batch=5, training=Flow(lr=1.0, epochs=70))
     assert Embedding.from_json(study.to_json()) == study

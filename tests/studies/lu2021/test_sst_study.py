@@ -17,15 +17,11 @@ from attnscope.models import BagAttention, classifier
 from attnscope.models.objective import BagObjective
 from attnscope.report.drawable import drawable
 from attnscope.report.figure import Dots, Line
-from attnscope.studies.lu2021 import Sst, sst
-from attnscope.studies.lu2021._sst_records import (
-    neighbours,
-    sides,
-    together,
-    words_in_company,
-)
-from attnscope.studies.lu2021._sst_tables import axes_end, vocabulary_gap
-from attnscope.studies.lu2021._sst_words import final, share_within, top_words
+from attnscope.studies.lu2021 import Sst
+from attnscope.studies.lu2021.sst import records
+from attnscope.studies.lu2021.sst.records import sides, together
+from attnscope.studies.lu2021.sst.tables import axes_end
+from attnscope.studies.lu2021.sst.words import end, share_within, top_words, vocabulary_gap
 from attnscope.tasks import Bags
 from attnscope.theory import lu2021
 
@@ -54,24 +50,25 @@ def write_table(path: Path, rows: int = 240) -> Path:
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sst, xr.DataTree]:
     folder = tmp_path_factory.mktemp("sst")
     table = write_table(folder / "mine.tsv")
-    study = Sst(data=str(table), seeds=2, epochs=1500, points=31, top=4)
+    study = Sst().but(data=str(table), seeds=2, epochs=1500, points=31, top=4)
     return study, attnscope.run(study, folder / "run", workers=1)
 
 
 def test_every_run_ends_and_reads_its_end(done: tuple[Sst, xr.DataTree]) -> None:
     study, tree = done
-    assert study.cases() == ("FC, paper", "TC, paper", "FC, released", "TC, released")
+    assert study.cases == ("FC, paper", "TC, paper", "FC, released", "TC, released")
     assert "all 8 runs are complete" in tree.attrs["status"]
-    for case in study.cases():
-        assert np.isfinite(final(tree, "end_test_accuracy", case)).all()
-    accuracy = final(tree, "end_test_accuracy", "TC, paper")
+    run = study.read(tree)
+    for case in study.cases:
+        assert np.isfinite(end(run.of(case), "end_test_accuracy")).all()
+    accuracy = end(run.of("TC, paper"), "end_test_accuracy")
     assert (accuracy > 0.9).all()
 
 
 def test_leading_words_are_the_pure_ones(done: tuple[Sst, xr.DataTree]) -> None:
-    _, tree = done
+    study, tree = done
     names = tree["data/words"].to_numpy()[tree["data/word_number"].to_numpy()]
-    for top in top_words(tree, "FC, paper", 4):
+    for top in top_words(study.read(tree).of("FC, paper"), 4):
         assert set(names[top]) == {w for words in PURE.values() for w in words}
 
 
@@ -125,11 +122,11 @@ def test_claims_figures_and_tables_come_of_it(done: tuple[Sst, xr.DataTree]) -> 
     found = attnscope.findings(tree)
     assert len({finding.key for finding in found}) == len(found) == len(study.claims())
     assert {finding.verdict for finding in found} <= {"holds", "fails", "undecided"}
-    for figure in study.figures(tree):
+    for figure in study.figures(study.read(tree)):
         for panel in figure.panels:
             marks = drawable(panel).marks
             assert any(isinstance(mark, Line | Dots) and len(mark.x) for mark in marks), panel.title
-    names = {table.name for table in study.tables(tree)}
+    names = {table.name for table in study.tables(study.read(tree))}
     assert names == {"accuracy", "shares", "words", "rivals", "predictors", "data"}
 
 
@@ -142,14 +139,14 @@ def test_eq_8_is_the_speed_of_a_score_whose_company_is_the_same_everywhere() -> 
         model.score_source.get_parameter("score").normal_(generator=source)
     bags = Bags(torch.tensor([[0, 1, 2, 4]]), torch.tensor([1]), 5)
     words = np.array([0, 2, 4])
-    read = sides(model, lu2021.PsiSets(bags, words), BagObjective(bags))
+    read = sides(model, lu2021.PsiSets(bags, words), BagObjective(bags)).numpy()
     assert (np.abs(read[:, 2]) > 1e-3).all()
     np.testing.assert_allclose(read[:, 3], read[:, 2], rtol=1e-10)
 
 
 def test_the_gap_is_zero_for_sides_that_grow_alike(done: tuple[Sst, xr.DataTree]) -> None:
-    _, tree = done
-    gap = vocabulary_gap(tree, "FC, paper")
+    study, tree = done
+    gap = vocabulary_gap(study.read(tree).of("FC, paper")).to_numpy()
     known = gap[np.isfinite(gap)]
     assert ((known >= 0) & (known <= 1 + 1e-6)).all()
     sides = tree["observables/identity_all"].to_numpy()[0].astype(float)
@@ -161,8 +158,8 @@ def test_the_gap_is_zero_for_sides_that_grow_alike(done: tuple[Sst, xr.DataTree]
 def test_the_reading_nearest_to_the_end_of_an_axis(done: tuple[Sst, xr.DataTree]) -> None:
     """All runs here end long before the axes of the paper do."""
     study, tree = done
-    rows = axes_end(study, tree).rows
-    assert [row[0] for row in rows] == list(study.cases())
+    rows = axes_end(study.read(tree)).rows
+    assert [row[0] for row in rows] == list(study.cases)
     last = np.isfinite(tree["observables/test_accuracy"].to_numpy()[0]).sum() - 1
     assert rows[0][2] == int(tree["observables/epoch"][last])
     assert rows[0][3] == round(100 * float(tree["observables/test_accuracy"][0, last]), 2)
@@ -171,14 +168,15 @@ def test_the_reading_nearest_to_the_end_of_an_axis(done: tuple[Sst, xr.DataTree]
 
 def test_a_share_counts_words_that_are_never_far() -> None:
     deviation = np.array([[[0.05, 0.3, np.nan], [0.09, 0.01, 0.02]]])
-    np.testing.assert_allclose(share_within(deviation, 0.1), [2 / 3])
+    curves = xr.DataArray(deviation, dims=("seed", "probe", "rank"))
+    np.testing.assert_allclose(share_within(curves, 0.1), [2 / 3])
 
 
 def test_the_released_setting_is_run_step_by_step() -> None:
     study = Sst(data="sst2")
-    assert isinstance(study.make_engine("FC, paper", 0), Flow)
-    assert isinstance(study.make_engine("FC, released", 0), Descent)
-    assert Sst(variant="paper").cases() == ("FC, paper", "TC, paper")
+    assert isinstance(study.engine("FC, paper", 0), Flow)
+    assert isinstance(study.engine("FC, released", 0), Descent)
+    assert Sst(variant="paper").cases == ("FC, paper", "TC, paper")
 
 
 def test_both_sets_of_the_paper_are_the_papers_setting() -> None:
@@ -194,12 +192,10 @@ def test_claims_on_figures_of_sst2_are_of_sst2_alone() -> None:
     assert {"accuracy-FC", "scores-TC", "fig4-corollary1-FC", "purer-TC"} <= keys[1]
 
 
-def test_words_alone_in_their_sentences_are_not_followed() -> None:
+def test_the_first_sentence_with_both_words_is_found() -> None:
     ids = torch.tensor([[0, 0], [1, 2], [3, 0]])
     mask = torch.tensor([[True, True], [True, True], [True, False]])
     bags = Bags(ids, torch.tensor([0, 1, 0]), 5, mask)
-    assert words_in_company(bags).tolist() == [1, 2]
-    assert neighbours(bags, np.array([1, 2, 3])) == 2**2 + 1
     assert together(bags, (2, 1)) == (1, [1, 0])
     assert together(bags, (0, 1))[0] == -1
 
@@ -231,7 +227,7 @@ def test_more_words_than_memory_holds_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = str(write_table(tmp_path / "mine.tsv", 60))
-    monkeypatch.setattr(sst, "MOST_NEIGHBOURS", 100)
+    monkeypatch.setattr(records, "MOST_NEIGHBOURS", 100)
     with pytest.raises(AttnscopeError, match="expected shorter texts or a larger `least`"):
         Sst(data=table, least=2).followed()
 
@@ -252,8 +248,8 @@ def test_sst2_reaches_the_papers_accuracy(
     monkeypatch.setenv("ATTNSCOPE_DATA", str(real_sst2))
     study = Sst(seeds=1, variant="paper", points=11, least=30)
     problem = study.build("TC, paper", 0)
-    solution = study.make_engine("TC, paper", 0).run(
-        problem.model, problem.loss, time=study.time, record=[], stop=problem.stop
+    solution = study.engine("TC, paper", 0).run(
+        problem.model, problem.loss, time=study.end, record=[], stop=problem.stop
     )
     assert "had not fallen" in solution.status
     text = study.text("paper")

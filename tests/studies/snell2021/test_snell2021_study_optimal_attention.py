@@ -10,7 +10,7 @@ import xarray as xr
 import attnscope
 from attnscope.errors import AttnscopeError
 from attnscope.models.seq2seq import Seq2Seq
-from attnscope.studies.snell2021 import OptimalAttention
+from attnscope.studies.snell2021 import OptimalAttentionStudy
 from attnscope.studies.snell2021.optimal_attention.claims import curve
 from attnscope.studies.snell2021.optimal_attention.study import QUANTITIES, reader, word_logits
 from attnscope.tasks.copying import Copying
@@ -18,7 +18,7 @@ from attnscope.theory.snell2021 import optimal_attention
 
 pytestmark = pytest.mark.xdist_group("snell2021 optimal_attention")  # one fixture for all
 
-SMALL = OptimalAttention().but(
+SMALL = OptimalAttentionStudy().but(
     seeds=1,
     steps=200,
     points=11,
@@ -112,4 +112,4 @@ def test_a_spec_of_an_older_run_still_opens() -> None:
     old = {**SMALL.to_json(), "engine": "descent", "lr": 1.0, "epochs": 200, "correct": False}
     for name in ("steps", "eps", "clip", "warmup"):
         del old[name]
-    assert OptimalAttention.from_json(old) == SMALL
+    assert OptimalAttentionStudy.from_json(old) == SMALL

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from attnscope.errors import AttnscopeError
 from attnscope.tasks import Bags, TopicWords
-from attnscope.theory.lu2021 import PsiAverages, PsiSets, effective_m, psi_averages
+from attnscope.theory.lu2021 import (
+    PsiAverages,
+    PsiSets,
+    effective_m,
+    neighbours,
+    psi_averages,
+    words_in_company,
+)
 
 
 def slow_averages(
@@ -108,3 +115,11 @@ def test_effective_m_is_the_mean_length_less_one() -> None:
 def test_effective_m_is_m_on_the_synthetic_task() -> None:
     data = TopicWords(m=6, dictionary=50, train=60, test=1).sample(2)
     assert effective_m(data.train, range(8)).tolist() == [6.0] * 8
+
+
+def test_words_alone_in_their_sentences_are_not_in_company() -> None:
+    ids = torch.tensor([[0, 0], [1, 2], [3, 0]])
+    mask = torch.tensor([[True, True], [True, True], [True, False]])
+    bags = Bags(ids, torch.tensor([0, 1, 0]), 5, mask)
+    assert words_in_company(bags).tolist() == [1, 2]
+    assert neighbours(bags, np.array([1, 2, 3])) == 2**2 + 1

@@ -10,9 +10,9 @@ import torch
 import xarray as xr
 from torch import nn
 
-from attnscope.bounds import Positive, Several
+from attnscope.bounds import Count, Positive, Several
 from attnscope.claims import Claim, above, below, within
-from attnscope.engines import Adam, Flow, Given, Linear, Observable, Record, Sgd, Steps
+from attnscope.engines import Descent, Flow, Given, Linear, Observable, Record
 from attnscope.experiment import Problem
 from attnscope.models.topic_objective import Kind, PopulationObjective, TopicObjective
 from attnscope.models.topic_transformer import TopicTransformer
@@ -44,18 +44,20 @@ class Embedding(TopicBlocksStudy):
     biases, squared loss and cross-entropy. Time counts steps; for the flow it is time.
     """
 
-    training: Steps = Steps(steps=5000, batch=40)
-    """Steps of SGD and Adam on fresh documents, which is also the time of the flow."""
+    training: Flow | Descent = Flow(lr=1.0, epochs=5000)
+    """The flow, or full-batch descent, for as long as the steps of SGD and Adam."""
     points: Several = 51
     """Record points, evenly spaced."""
     rate: Positive = 0.01
     """Learning rate of SGD and Adam."""
+    batch: Count = 40
+    """Fresh documents in a step of SGD and Adam."""
     alpha: Positive = 0.1
     """Parameter of the Dirichlet distribution of topics in the experiments."""
     start: Positive = 2e-2
     """Standard deviation of the entries of W^E at the start."""
 
-    quick = {"seeds": 2, "steps": 1500, "points": 31}
+    quick = {"seeds": 2, "epochs": 1500, "points": 31}
     renamed: ClassVar = {"step_size": "rate"}
     cases = (FLOW, PRINTED, *TRAININGS)
 
@@ -69,17 +71,28 @@ class Embedding(TopicBlocksStudy):
         task = self.task(alpha=self.alpha, length=(self.shortest, self.longest))
         return TopicStream(task, seed)
 
+    @property
+    def steps(self) -> int:
+        """Steps of a run."""
+        return self.training.epochs or 1
+
     def describe(self) -> str:
         """Say how long runs are."""
-        steps = self.training.steps
-        return f"{steps:,} steps of SGD or Adam on fresh documents, or gradient flow for as long"
+        steps = f"{self.steps:,} steps of SGD or Adam on fresh documents"
+        return f"{steps}, or gradient flow for as long"
 
-    def engine(self, case: str, seed: int) -> Flow | Adam | Sgd:
-        """Return SGD or Adam for an experiment, and the flow otherwise."""
+    def engine(self, case: str, seed: int) -> Flow | Descent:
+        """Return SGD or Adam for an experiment; the flow, or full-batch descent, otherwise."""
         if case not in TRAININGS:
-            return Flow(lr=1.0, epochs=self.training.steps)
-        adam = case.startswith("Adam")
-        return self.training.adam(self.rate) if adam else self.training.sgd(self.rate)
+            return self.training
+        return Descent(
+            self.rate,
+            optimizer="adam" if case.startswith("Adam") else "gd",
+            batch_size=self.batch,
+            samples=self.batch * self.steps,
+            seed=seed,
+            tick=self.unit,
+        )
 
     def build(self, case: str, seed: int) -> Problem:
         """Make the run of one case with one seed."""
@@ -104,8 +117,7 @@ class Embedding(TopicBlocksStudy):
             return Problem(model, PopulationObjective(population), self.records())
         kind: Kind = "squared" if case.endswith("squared") else "cross-entropy"
         loss = TopicObjective(self.stream(seed), kind)
-        rows = (self.training.batch or 0) * self.training.steps
-        return Problem(model, loss, self.records(), rows=rows, seed=seed)
+        return Problem(model, loss, self.records())
 
     def records(self) -> list[Record]:
         """Return what is read off E over training, and E itself at the end."""
@@ -145,7 +157,7 @@ class Embedding(TopicBlocksStudy):
 
     def claims(self) -> list[Claim]:
         """Return what Theorem 1 and the experiments on embeddings say."""
-        population, steps = self.population(), f"{self.training.steps:,} steps"
+        population, steps = self.population(), f"{self.steps:,} steps"
         topic, size = population.topic_of, population.vocabulary
 
         def violation(run: Readings, case_when: tuple[str, Any]) -> xr.DataArray:
@@ -312,7 +324,7 @@ class Embedding(TopicBlocksStudy):
             "maps",
             "Topics are blocks of E",
             "E = (W^E)ᵀ W^E, seed 0; words are sorted by topic, [MASK] is first. The start, the "
-            f"flow on the population at time {self.end:,.0f}, and {self.training.steps:,} steps of "
+            f"flow on the population at time {self.end:,.0f}, and {self.steps:,} steps of "
             f"SGD and Adam at learning rate {self.rate:g} on fresh documents (Li 2023, Figs 1, 2, "
             "9 and 10). Mind the different colour bars. Under SGD the largest part is still the "
             "diagonal of the start, which is the squared length of random vectors.",

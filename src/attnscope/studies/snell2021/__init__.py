@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     )
     from attnscope.studies.snell2021.keyword import KeywordStudy
     from attnscope.studies.snell2021.multihead import Multihead
-    from attnscope.studies.snell2021.optimal_attention import OptimalAttention
+    from attnscope.studies.snell2021.optimal_attention import OptimalAttentionStudy
     from attnscope.studies.snell2021.permutation import PermutationStudy
     from attnscope.studies.snell2021.words_first import WordsFirst
 
@@ -24,7 +24,7 @@ __getattr__, __dir__, __all__ = attach(
         "initial_derivative": ("InitialDerivative",),
         "keyword": ("KeywordStudy",),
         "multihead": ("Multihead",),
-        "optimal_attention": ("OptimalAttention",),
+        "optimal_attention": ("OptimalAttentionStudy",),
         "permutation": ("PermutationStudy",),
         "words_first": ("WordsFirst",),
     },

@@ -1,7 +1,8 @@
-"""What the studies of Song 2024 share: where the paper is, and how regression is read."""
+"""What the studies of Song 2024 share: the paper, how regression is read, tables by column."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -9,6 +10,7 @@ from torch import nn
 
 from attnscope.models.kernel_attention import KernelAttention
 from attnscope.models.kernel_regression import SquaredError
+from attnscope.report import Cell, Table
 
 CITATION = (
     "Song, Han, Zhang, Ding, Hong. Unraveling the Gradient Descent Dynamics of Transformers. "
@@ -40,3 +42,8 @@ def least_loss(model: KernelAttention, loss: SquaredError) -> float:
     low, high = u.amin(dim=2).sum(dim=1), u.amax(dim=2).sum(dim=1)
     beyond = (loss.y - high[:, None]).clamp(min=0) + (low[:, None] - loss.y).clamp(min=0)
     return float(beyond.square().sum() / loss.y.square().sum())
+
+
+def tabulate(name: str, title: str, rows: Sequence[Mapping[str, Cell]]) -> Table:
+    """Return a table whose rows say what stands in which column."""
+    return Table(name, title, tuple(rows[0]), tuple(tuple(row.values()) for row in rows))

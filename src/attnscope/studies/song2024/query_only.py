@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,14 +12,15 @@ import xarray as xr
 from torch import Tensor, nn
 
 from attnscope.bounds import Count, Several
-from attnscope.claims import Claim, above, below, call
+from attnscope.claims import Claim, above, below
 from attnscope.engines import Flow, Logarithmic, LossBelow, Observable, Record
 from attnscope.experiment import Problem, Study
 from attnscope.models.kernel_attention import KernelAttention
 from attnscope.models.kernel_regression import SquaredError, kernel_regression
 from attnscope.probes.shares import share_interval
-from attnscope.report import Band, Cell, Dots, Figure, Line, Mark, Panel, Rule, Table
-from attnscope.studies.song2024._song import CITATION, KERNELS, layer, least_loss
+from attnscope.report import Band, Cell, Dots, Figure, Line, Mark, Panel, Rule, Table, each_seed
+from attnscope.report.figure import Scale
+from attnscope.studies.song2024._song import CITATION, KERNELS, layer, least_loss, tabulate
 from attnscope.tasks.random_regression import RandomRegression
 from attnscope.theory import song2024
 from attnscope.trajectory import Readings, carried, final, initial
@@ -89,21 +90,17 @@ class QueryOnly(Study):
         """Return model and loss at time 0; all cases of a seed have the same data."""
         kernel, scale = CASES[case]
         x, y = RandomRegression(self.sequences, self.length, self.width).sample(seed)
-        model = kernel_regression(
-            self.width,
-            self.heads,
-            self.head_width,
-            kernel=kernel,
-            trained=("W_Q",),
-            query_scale=scale.query,
-            value_scale=scale.value,
-            seed=seed,
-        )
+        made = partial(kernel_regression, self.width, self.heads, self.head_width, kernel=kernel)
+        scales = {"query_scale": scale.query, "value_scale": scale.value}
+        model = made(trained=("W_Q",), seed=seed, **scales)
         return model, SquaredError(x, y, unit=scale.value**2)
 
     def build(self, case: str, seed: int) -> Problem:
         """Make the run of one case."""
         (model, loss), kernel = self.start(case, seed), CASES[case][0]
+
+        def gradient(module: nn.Module) -> Tensor:
+            return song2024.gradient_norms(layer(module), loss)
 
         def jacobian(module: nn.Module) -> Tensor:
             return song2024.jacobian_norm(layer(module).weights(loss.x), kernel).mean()
@@ -113,13 +110,7 @@ class QueryOnly(Study):
 
         curves = (
             Observable("relative_loss", loss.relative, (), "", "f over ½‖y‖²"),
-            Observable(
-                "gradient",
-                lambda module: song2024.gradient_norms(layer(module), loss),
-                ("matrix",),
-                "",
-                "‖∂f/∂W‖_F of W^Q, W^K, W^V, W^O",
-            ),
+            Observable("gradient", gradient, ("matrix",), "", "‖∂f/∂W‖_F of W^Q, W^K, W^V, W^O"),
             Observable("jacobian", jacobian, (), "", "mean norm of ∂s/∂c over rows s of S"),
             Observable("saturated", saturated, (), "", "share of rows with that norm below 0.01"),
         )
@@ -127,52 +118,46 @@ class QueryOnly(Study):
         least = STOP * 0.5 * float(loss.y.square().sum()) / loss.unit
         return Problem(model, loss, [record], stop=[LossBelow(least)])
 
-    def truth(self) -> xr.Dataset:
+    def truth(self) -> dict[str, object]:
         """Return the scales of each run."""
         starts = [CASES[case][1] for case, _ in self.runs()]
-        return xr.Dataset(
-            {
-                "value_scale": ("run", [s.value for s in starts], {"meaning": "scale of W^V"}),
-                "query_scale": ("run", [s.query for s in starts], {"meaning": "of W^Q and W^K"}),
-            }
-        )
+        return {
+            "value_scale": ("run", [s.value for s in starts], {"meaning": "scale of W^V"}),
+            "query_scale": ("run", [s.query for s in starts], {"meaning": "of W^Q and W^K"}),
+        }
 
-    def theory(self, run: Readings) -> xr.Dataset:
+    def theory(self, run: Readings) -> dict[str, object]:
         """Bound what softmax can reach: its outputs are averages of fixed numbers."""
         least = [least_loss(*self.start(case, seed)) for case, seed in self.runs()]
         meaning = "relative loss that no softmax weights can get below"
-        return xr.Dataset({"least_loss": ("run", least, {"meaning": meaning})})
+        return {"least_loss": ("run", least, {"meaning": meaning})}
 
     def claims(self) -> list[Claim]:
         """Return what is said of the two kernels."""
 
         def ratio(run: Readings, given: tuple[str, Callable[[xr.DataArray], Any]]) -> list[float]:
             start, summary = given
-            losses = (final_loss(run, kernel, start) for kernel in KERNELS)
-            softmax, gaussian = (float(summary(loss)) for loss in losses)
-            return [softmax / gaussian]
+            softmax, gaussian = (summary(final_loss(run, kernel, start)) for kernel in KERNELS)
+            return [float(softmax / gaussian)]
 
         def saturated(run: Readings, start: str) -> xr.DataArray:
             return final(curve(run, "saturated", "softmax", start))
 
         def less_saturated(run: Readings, kernel: str) -> xr.DataArray:
-            """Compare softmax with another kernel."""
-            shares = [curve(run, "saturated", each, SATURATED) for each in (kernel, "gaussian")]
-            return initial(shares[0]) - initial(shares[1])
+            shares = (curve(run, "saturated", each, SATURATED) for each in (kernel, "gaussian"))
+            first, second = map(initial, shares)
+            return first - second
 
         def worst(run: Readings, kernel: str) -> list[float]:
             return [max(float(final_loss(run, kernel, start).max()) for start in STARTS)]
 
-        def worse(run: Readings, kernel: str) -> xr.DataArray:
+        def worse(run: Readings, kernel: str) -> np.ndarray:
             return np.log10(final_loss(run, kernel, UNIT) / final_loss(run, "gaussian", UNIT))
 
-        def above_bound(run: Readings) -> xr.DataArray:
-            bound = run.of(f"softmax, {UNIT}").theory.least_loss
-            return final_loss(run, "softmax", UNIT) - bound
-
-        def above_start(run: Readings) -> xr.DataArray:
-            start = initial(curve(run, "relative_loss", "softmax", UNIT))
-            return final_loss(run, "softmax", UNIT) - start
+        def above_bound(run: Readings, bound: str) -> xr.DataArray:
+            own = run.of(f"softmax, {UNIT}")
+            least = own.theory.least_loss if bound == "least" else initial(own.relative_loss)
+            return final_loss(run, "softmax", UNIT) - least
 
         tail = partial(
             Claim,
@@ -268,10 +253,10 @@ class QueryOnly(Study):
             Claim(
                 "out-of-range",
                 "No softmax run gets below what labels outside the range of its values leave.",
-                call,
                 above_bound,
+                "least",
                 above(-1e-9),
-                (above_start, "the loss of the start in place of the bound"),
+                ("start", "the loss of the start in place of the bound"),
                 "derived: outputs are averages of fixed numbers",
                 "none",
                 "loss minus its lower bound, W^V and W^Q at scale 1",
@@ -316,10 +301,9 @@ class QueryOnly(Study):
         for start in (FIVE, TWENTY, SATURATED):
             marks: list[Mark] = []
             for color, kernel in enumerate(KERNELS):
-                loss = np.maximum(curve(run, "relative_loss", kernel, start)[:, 1:], STOP)
-                for seed, y in enumerate(loss.to_numpy()):
-                    label = "" if seed else kernel
-                    marks.append(Line(loss["time"].to_numpy(), y, label, color, thin=True))
+                loss = curve(run, "relative_loss", kernel, start)[:, 1:].clip(STOP)
+                lines = each_seed(loss, kernel, color, x="time")
+                marks += [replace(line, thin=True) for line in lines]
             panels.append(Panel(start, "time", "loss / ½‖y‖²", tuple(marks), "log", "log"))
         return Figure(
             "courses",
@@ -347,8 +331,8 @@ class QueryOnly(Study):
                         Band(times, low, high, color=color),
                         Line(times, middle, f"{kernel}, {start}", color),
                     ]
-            scale = "linear" if name == "saturated" else "log"
-            panels.append(Panel(title, "time", ylabel, tuple(marks), "log", scale))
+            yscale: Scale = "linear" if name == "saturated" else "log"
+            panels.append(Panel(title, "time", ylabel, tuple(marks), "log", yscale))
         return Figure(
             "anatomy",
             "Where the gradient of W^Q vanishes",
@@ -373,49 +357,48 @@ class QueryOnly(Study):
 
     def tables(self, run: Readings) -> list[Table]:
         """Tabulate outcomes, and gradients at both ends of the runs, by start."""
-        outcomes: list[tuple[Cell, ...]] = []
-        gradients: list[tuple[Cell, ...]] = []
+        outcomes: list[dict[str, Cell]] = []
+        gradients: list[dict[str, Cell]] = []
         for case, (kernel, _) in CASES.items():
             start = case.removeprefix(f"{kernel}, ")
+            names: dict[str, Cell] = {"scale of the start": start, "kernel": kernel}
             loss = final_loss(run, kernel, start)
             share = share_interval(int((loss < SOLVED).sum()), len(loss))
             least = float(run.of(case).theory.least_loss.max(skipna=False))
-            middle, most = float(loss.median()), float(loss.max())
-            bound = None if np.isnan(least) else least
             outcomes.append(
-                (start, kernel, share.share, share.low, share.high, middle, most, bound)
+                {
+                    **names,
+                    f"share below {SOLVED:g}": share.share,
+                    "from": share.low,
+                    "to (95 %)": share.high,
+                    "median relative loss": float(loss.median()),
+                    "worst": float(loss.max()),
+                    "largest lower bound of any seed": None if np.isnan(least) else least,
+                }
             )
-            names = ("speed", "jacobian", "saturated")
-            found = [self.reading(run, name, kernel, start) for name in names]
-            cells = (float(end(each).median()) for end in (initial, final) for each in found)
-            gradients.append((start, kernel, *cells))
-        heads = [
-            f"{what}, {when}"
-            for when in ("start", "end")
-            for what in ("‖∂f/∂W^Q‖²/f (1/time)", "mean ‖∂s/∂c‖", "rows with ‖∂s/∂c‖ < 0.01")
-        ]
+            gradients.append(
+                names
+                | {
+                    f"{what}, {when}": float(end(self.reading(run, name, kernel, start)).median())
+                    for when, end in (("start", initial), ("end", final))
+                    for name, what in (
+                        ("speed", "‖∂f/∂W^Q‖²/f (1/time)"),
+                        ("jacobian", "mean ‖∂s/∂c‖"),
+                        ("saturated", "rows with ‖∂s/∂c‖ < 0.01"),
+                    )
+                }
+            )
         return [
-            Table(
+            tabulate(
                 "outcomes",
                 f"W^Q trained alone: relative loss after gradient flow to time {self.end:g}, "
                 f"{self.seeds} seeds",
-                (
-                    "scale of the start",
-                    "kernel",
-                    f"share below {SOLVED:g}",
-                    "from",
-                    "to (95 %)",
-                    "median relative loss",
-                    "worst",
-                    "largest lower bound of any seed",
-                ),
-                tuple(outcomes),
+                outcomes,
             ),
-            Table(
+            tabulate(
                 "gradients",
                 f"Where the gradient of W^Q gets lost, medians over {self.seeds} seeds",
-                ("scale of the start", "kernel", *heads),
-                tuple(gradients),
+                gradients,
             ),
         ]
 

@@ -42,10 +42,8 @@ def accuracies(study: Sst, run: Readings) -> Table:
     rows: list[Row] = []
     for case, own in _cases(run):
         paper = PAPER.get(study.data)
-        mean, low, high = (
-            100 * float(each)
-            for each in mean_interval(words.end(own, "end_test_accuracy").to_numpy())
-        )
+        accuracy = words.end(own, "end_test_accuracy").to_numpy()
+        mean, low, high = (100 * float(each) for each in mean_interval(accuracy))
         rows.append(
             {
                 "case": case,
@@ -97,14 +95,10 @@ def shares(study: Sst, run: Readings) -> Table:
         top = words.top_words(own, study.top)
         for law in words.LAWS.values():
             off = words.off(own, law, top)
+            time = words.times(off)
             near = {
-                f"{kind} off by less than {bound} %": round(
-                    100 * float((each < bound / 100).mean())
-                )
-                for kind, each in (
-                    ("at most", off.max(words.times(off))),
-                    ("on average", off.mean(words.times(off))),
-                )
+                f"{kind} off by less than {bound} %": round(100 * float((x < bound / 100).mean()))
+                for kind, x in (("at most", off.max(time)), ("on average", off.mean(time)))
                 for bound in (10, 20, 30)
             }
             rows.append({"case": case, "theory": law.label, **near})

@@ -1,5 +1,5 @@
 """The best attention looks at the largest β, though it need not for three words or more (A.1)."""
 
-from attnscope.studies.snell2021.optimal_attention.study import OptimalAttention
+from attnscope.studies.snell2021.optimal_attention.study import OptimalAttentionStudy
 
-__all__ = ["OptimalAttention"]
+__all__ = ["OptimalAttentionStudy"]

@@ -12,13 +12,13 @@ from attnscope.theory import snell2021
 from attnscope.trajectory import Readings, final, initial
 
 if TYPE_CHECKING:
-    from attnscope.studies.snell2021.optimal_attention.study import OptimalAttention
+    from attnscope.studies.snell2021.optimal_attention.study import OptimalAttentionStudy
 
 A1 = "appendix A.1"
 BEYOND = f"beyond the paper; {A1}"
 
 
-def claims_of(study: OptimalAttention) -> list[Claim]:
+def claims_of(study: OptimalAttentionStudy) -> list[Claim]:
     """Return the statements about optimal attention."""
     return [
         Claim(

@@ -13,18 +13,18 @@ from attnscope.studies.snell2021.optimal_attention.claims import curve
 from attnscope.trajectory import Readings
 
 if TYPE_CHECKING:
-    from attnscope.studies.snell2021.optimal_attention.study import OptimalAttention
+    from attnscope.studies.snell2021.optimal_attention.study import OptimalAttentionStudy
 
 PAPER = 0.53
 """A(α_opt, β) of the paper's model of Multi30k."""
 
 
-def figures_of(study: OptimalAttention, run: Readings) -> list[Figure]:
+def figures_of(study: OptimalAttentionStudy, run: Readings) -> list[Figure]:
     """Draw agreement along training, what attention is worth, and random problems."""
     return [training(study, run), losses(study, run), random_problems(study, run)]
 
 
-def training(study: OptimalAttention, run: Readings) -> Figure:
+def training(study: OptimalAttentionStudy, run: Readings) -> Figure:
     """Draw agreements and the gold position over steps."""
     agreements = [
         *ranged(curve(run, "optimal_beta"), "A(α_opt, β)", 0),
@@ -54,7 +54,7 @@ def training(study: OptimalAttention, run: Readings) -> Figure:
     )
 
 
-def losses(study: OptimalAttention, run: Readings) -> Figure:
+def losses(study: OptimalAttentionStudy, run: Readings) -> Figure:
     """Draw the loss with three attentions."""
     panels = []
     for case in study.cases:
@@ -78,7 +78,7 @@ def losses(study: OptimalAttention, run: Readings) -> Figure:
     )
 
 
-def random_problems(study: OptimalAttention, run: Readings) -> Figure:
+def random_problems(study: OptimalAttentionStudy, run: Readings) -> Figure:
     """Draw how often the largest β is neglected with random logits."""
     panels = []
     for name, title, ylabel in (
@@ -105,7 +105,7 @@ def random_problems(study: OptimalAttention, run: Readings) -> Figure:
     )
 
 
-def tables_of(study: OptimalAttention, run: Readings) -> list[Table]:
+def tables_of(study: OptimalAttentionStudy, run: Readings) -> list[Table]:
     """Tabulate the counterexample, quantities along training, and random problems."""
     theory, steps = run.theory, run.optimal["time"].to_numpy()
     alpha, beta = theory.counterexample, theory.counterexample_beta

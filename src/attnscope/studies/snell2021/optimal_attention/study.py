@@ -47,7 +47,7 @@ _SHUFFLE = 0x0A2
 
 
 @dataclass(frozen=True)
-class OptimalAttention(SequenceStudy):
+class OptimalAttentionStudy(SequenceStudy):
     """Optimal attention of a model with added output (eq 32), along its training.
 
     For every target word of some held-out sequences the attention that minimises its loss is found,
