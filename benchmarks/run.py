@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from attnscope.engines import Descent, Flow, Linear, Memory, Observable, Record, Solution
 from attnscope.models import BagAttention, TwoLayer, classifier
-from attnscope.models.classifiers import Kind
+from attnscope.models.classifiers import ClassifierKind
 from attnscope.models.objective import BagObjective
 from attnscope.tasks import TopicWords
 from peak import peak_kilobytes
@@ -34,7 +34,7 @@ REFERENCE_STEPS = 100
 class Case:
     """One model on the task, as attnscope has it and as the reference has it."""
 
-    def __init__(self, kind: Kind, std: float = 1e-3) -> None:
+    def __init__(self, kind: ClassifierKind, std: float = 1e-3) -> None:
         self.kind, self.std = kind, std
         self.bags = TASK.sample(0).train
         self.objective = BagObjective(self.bags)

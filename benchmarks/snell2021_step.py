@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from attnscope.engines import Descent, Observable, Record
 from attnscope.engines.observe import Linear
-from attnscope.models.seq2seq import Look, Seq2Seq, Seq2SeqObjective
+from attnscope.models.seq2seq import Seq2SeqReadings, Seq2Seq, Seq2SeqObjective
 from attnscope.tasks.copying import Copying
 from attnscope.tasks.sequence_pairs import START, SequencePairs
 
@@ -72,7 +72,7 @@ class Once:
 
     def __init__(self, pairs: SequencePairs) -> None:
         self.pairs = pairs
-        self.seen: Look | None = None
+        self.seen: Seq2SeqReadings | None = None
 
     def observables(self) -> tuple[Observable, ...]:
         """Return what is read, in this order: the first looks, the last forgets."""
@@ -84,7 +84,7 @@ class Once:
 
     def _weights(self, model: nn.Module) -> Tensor:
         assert isinstance(model, Seq2Seq)
-        self.seen = model.look(self.pairs)
+        self.seen = model.evaluate(self.pairs)
         return self.seen.weights
 
     def _log_beta(self, model: nn.Module) -> Tensor:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attnscope.errors import AttnscopeError, DiskFullError, nearest
-from attnscope.experiment import Broken
-from attnscope.experiment import Interrupted
+from attnscope.experiment import Broken, Interrupted
 
 NAMES = ["lu2021.sen", "lu2021.synergy", "lu2021.cnn"]
 

@@ -5,7 +5,7 @@ import pytest
 
 from attnscope.datasets.kinds import (
     EMPTY_TEXT,
-    Documents,
+    DocumentSet,
     LabelledText,
     ParallelText,
     Rows,
@@ -63,7 +63,7 @@ def test_an_empty_split_says_what_was_skipped() -> None:
     with pytest.raises(AttnscopeError, match="split train, holds no text: expected"):
         ParallelText("own", ("de", "en"), {"train": ([], [])})
     with pytest.raises(AttnscopeError, match="split train, holds no text: expected"):
-        Documents("own", {"train": []})
+        DocumentSet("own", {"train": []})
 
 
 def test_pairs_must_be_as_many() -> None:

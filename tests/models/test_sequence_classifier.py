@@ -48,7 +48,7 @@ def test_everything_is_the_formulas(attention: str, bidirectional: bool) -> None
     model, (ids, _) = built(attention=attention, bidirectional=bidirectional), drawn()
     states, _ = model.encoder(model.embedding(ids))
     hidden, vector = model.scorer[0], model.scorer[2]
-    look = model.look(ids)
+    look = model.evaluate(ids)
     for row, h in enumerate(states):
         scores = torch.relu(h @ hidden.weight.T + hidden.bias) @ vector.weight[0] + vector.bias
         alpha = torch.softmax(scores if attention == "learned" else 0 * scores, dim=0)
@@ -72,12 +72,12 @@ def test_padding_changes_no_number(lengths: list[int], attention: str, bidirecti
     model = built(attention=attention, bidirectional=bidirectional)
     ids, label = drawn(len(lengths))
     mask = torch.arange(L) < torch.tensor(lengths)[:, None]
-    look, saliency = model.look(ids, mask), model.saliency(ids, mask, label)
+    look, saliency = model.evaluate(ids, mask), model.saliency(ids, mask, label)
     near = {"rtol": 1e-12, "atol": 1e-12}
     for row, length in enumerate(lengths):
         here = slice(row, row + 1)
         one = ids[here, :length]
-        alone = model.look(one)
+        alone = model.evaluate(one)
         torch.testing.assert_close(look.weights[row, :length], alone.weights[0], **near)
         torch.testing.assert_close(look.log_odds[row, :length], alone.log_odds[0], **near)
         torch.testing.assert_close(look.logits[row], alone.logits[0], **near)

@@ -17,17 +17,17 @@ from attnscope.pretrained.loading import from_hugging_face
 from attnscope.pretrained.measuring import attend, measure, measure_batch
 from attnscope.pretrained.plan import MeasurementPlan, count_cooccurrence, make_plan
 from attnscope.probes.topics.topic_pairs import DIFFERENT, SAME
-from attnscope.topics.filter import TopicWords
+from attnscope.topics.filter import TopicVocabulary
 
 TEXTS = [*toys.documents(6, words=12), "the of and", "cruiser in navy and moon of cruiser"]
 PIECES = len(toys.tokenizer())
 
 
-def chosen(overlap: bool = False) -> TopicWords:
+def chosen(overlap: bool = False) -> TopicVocabulary:
     topics = {word: frozenset({n}) for n, topic in enumerate(toys.TOPICS) for word in topic}
     if overlap:
         topics["moon"] |= {0}
-    return TopicWords(tuple(sorted(topics)), topics, 0.001, overlap)
+    return TopicVocabulary(tuple(sorted(topics)), topics, 0.001, overlap)
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ import pytest
 from attnscope.errors import AttnscopeError
 from attnscope.pretrained.plan import SHUFFLES, count_cooccurrence, make_plan
 from attnscope.probes.topics.topic_pairs import pair_numbers
-from attnscope.topics.filter import TopicWords
+from attnscope.topics.filter import TopicVocabulary
 
-CHOSEN = TopicWords(
+CHOSEN = TopicVocabulary(
     ("fleet", "moon", "orbit", "ship"),
     {
         "fleet": frozenset({0}),
@@ -33,7 +33,7 @@ def test_topics_stand_where_they_should() -> None:
 
 
 def test_shuffling_keeps_the_sizes_of_topics_and_words_without_one() -> None:
-    more = TopicWords(("sun",), {"sun": frozenset({0})}, 0.002, True)
+    more = TopicVocabulary(("sun",), {"sun": frozenset({0})}, 0.002, True)
     labels = make_plan([CHOSEN, more]).labels[0]
     shuffled = labels.topics[labels.shuffles]
     assert shuffled.shape == (SHUFFLES, 5, 2)
@@ -52,4 +52,4 @@ def test_pairs_that_are_together_the_most_without_a_topic_in_common() -> None:
 
 def test_nothing_to_compare_is_a_sentence() -> None:
     with pytest.raises(AttnscopeError, match="no word has a topic"):
-        make_plan([TopicWords((), {}, 0.001, False)])
+        make_plan([TopicVocabulary((), {}, 0.001, False)])

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from attnscope.errors import AttnscopeError
-from attnscope.topics.corpus import Kind, stream
+from attnscope.topics.corpus import CorpusKind, stream
 
 LINES = "one ship\n\ntwo ships\nthree naïve ships\n"
 ARTICLES = (
@@ -151,7 +151,7 @@ def test_a_book_where_one_document_a_file_is_expected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["lines", "wikitext", "wikipedia"])
-def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, kind: Kind) -> None:
+def test_memory_does_not_grow_with_the_corpus(tmp_path: Path, kind: CorpusKind) -> None:
     """Ten times as many documents need the same memory within a tenth."""
     text = "word " * 2_000
     one = {

@@ -86,7 +86,7 @@ class ParallelText:
 
 
 @dataclass(frozen=True, eq=False)
-class Documents:
+class DocumentSet:
     """Running text; one string a document."""
 
     name: str

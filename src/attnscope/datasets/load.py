@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from attnscope.datasets.catalogue import CATALOGUE, DataFile, entry
-from attnscope.datasets.kinds import Documents, LabelledText, ParallelText, Split
+from attnscope.datasets.kinds import DocumentSet, LabelledText, ParallelText, Split
 from attnscope.datasets.place import data_dir as data_folder
 from attnscope.datasets.place import require
 from attnscope.datasets.readers.ag_news import read_ag_news
@@ -101,7 +101,7 @@ def parallel_files(source: str | Path, target: str | Path) -> ParallelText:
     return ParallelText(f"{source}:{target}", (first, second), {"train": pairs}, dict(skipped))
 
 
-def documents(data: str | Path, *, data_dir: str | Path | None = None) -> Documents:
+def documents(data: str | Path, *, data_dir: str | Path | None = None) -> DocumentSet:
     """Read running text.
 
     Args:
@@ -114,10 +114,10 @@ def documents(data: str | Path, *, data_dir: str | Path | None = None) -> Docume
         splits: dict[str, list[str]] = {}
         for path in require(entry("wikitext2"), data_folder(data_dir)).values():
             splits.update(read_wikitext(path, skipped))
-        return Documents("wikitext2", splits, dict(skipped))
+        return DocumentSet("wikitext2", splits, dict(skipped))
     path = _own(data, "documents", "a text file of your own with one document a line")
     texts = [line.strip() for _, line in filled(lines(path), skipped)]
-    return Documents(str(data), {"train": texts}, dict(skipped))
+    return DocumentSet(str(data), {"train": texts}, dict(skipped))
 
 
 def _published_pairs(key: str, folder: Path) -> ParallelText:

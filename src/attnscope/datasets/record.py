@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["labelled", "parallel", "documents", "generated"]
+DataKind = Literal["labelled", "parallel", "documents", "generated"]
 
 PACKED = (".gz", ".xz")
 
@@ -50,7 +50,7 @@ class DataSet:
 
     key: str
     title: str
-    kind: Kind
+    kind: DataKind
     classes: tuple[str, ...]
     """Names of the classes, for labelled sets."""
     published: str

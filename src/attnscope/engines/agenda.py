@@ -80,7 +80,7 @@ class Agenda:
         sentence = None
         for index, stop in enumerate(self.patience):
             if self._look_time(index) <= time:
-                sentence = stop.look(time, self.model) or sentence
+                sentence = stop.evaluate(time, self.model) or sentence
                 self.looks[index] += 1
         self._due = self._find_due()
         return sentence

@@ -49,7 +49,7 @@ class Patience:
                 "0 < every <= patience."
             )
 
-    def look(self, time: float, model: nn.Module) -> str | None:
+    def evaluate(self, time: float, model: nn.Module) -> str | None:
         """Measure; return the sentence that ends the run, or ``None`` to go on."""
         if time == 0:
             # A run begins: what an earlier one left here is not its best.

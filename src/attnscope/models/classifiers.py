@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from attnscope.models.pooling import project
 
-Kind = Literal["FC", "FC-released", "TC", "TL"]
+ClassifierKind = Literal["FC", "FC-released", "TC", "TL"]
 
 
 class FixedLinear(nn.Module):
@@ -99,7 +99,7 @@ Classifier = FixedLinear | TrainableLinear | TwoLayer
 
 
 def classifier(
-    kind: Kind, dim: int, classes: int, *, generator: torch.Generator | None = None
+    kind: ClassifierKind, dim: int, classes: int, *, generator: torch.Generator | None = None
 ) -> Classifier:
     """Build the classifier that the paper calls ``kind``."""
     match kind:

@@ -22,7 +22,7 @@ from attnscope.models.lstm import LSTM
 from attnscope.models.sequences import check_ids, evaluating, frozen, row_lengths
 from attnscope.tasks.keyword import LabelledSequences
 
-Attention = Literal["learned", "uniform"]
+AttentionMode = Literal["learned", "uniform"]
 Trained = Literal["all", "attention"]
 
 
@@ -64,12 +64,12 @@ class SequenceClassifier(nn.Module):
         hidden: int = 256,
         attention_hidden: int = 256,
         bidirectional: bool = True,
-        attention: Attention = "learned",
+        attention: AttentionMode = "learned",
         trained: Trained = "all",
     ) -> None:
         super().__init__()
         for name, word, known in (
-            ("attention", attention, Attention),
+            ("attention", attention, AttentionMode),
             ("trained", trained, Trained),
         ):
             if word not in get_args(known):
@@ -116,7 +116,7 @@ class SequenceClassifier(nn.Module):
         return self._logits(self.states(ids, mask), mask)
 
     @torch.no_grad()
-    def look(self, ids: Tensor, mask: Tensor | None = None) -> ClassifierLook:
+    def evaluate(self, ids: Tensor, mask: Tensor | None = None) -> ClassifierLook:
         """Read attention, log odds and answers off the model in one pass."""
         with evaluating(self):
             check_ids("sequences", ids, self.vocabulary)
@@ -136,9 +136,9 @@ class SequenceClassifier(nn.Module):
         Returns:
             Shape ``(row, L)``; zero where there is no word.
         """
-        return self.look_with_saliency(ids, mask, label)[1]
+        return self.evaluate_with_saliency(ids, mask, label)[1]
 
-    def look_with_saliency(
+    def evaluate_with_saliency(
         self, ids: Tensor, mask: Tensor | None, label: Tensor
     ) -> tuple[ClassifierLook, Tensor]:
         """Return :meth:`look` and :meth:`saliency` of one pass through the model.

@@ -26,14 +26,14 @@ from attnscope.tasks.topic_contexts import Contexts
 from attnscope.tasks.topic_documents import MASK, Documents, TopicStream
 from attnscope.tasks.topic_population import TopicPopulation
 
-Kind = Literal["cross-entropy", "squared"]
+LossKind = Literal["cross-entropy", "squared"]
 
 
 class _Objective(ABC):
     """What both objectives share: the loss over contexts, the penalty, the gradient by hand."""
 
     def __init__(
-        self, kind: Kind, penalty: float, penalised: tuple[str, ...], masked_queries: bool
+        self, kind: LossKind, penalty: float, penalised: tuple[str, ...], masked_queries: bool
     ) -> None:
         if kind not in ("cross-entropy", "squared"):
             raise AttnscopeError(f"kind = {kind!r}: expected 'cross-entropy' or 'squared'.")
@@ -150,7 +150,7 @@ class TopicObjective(_Objective):
     def __init__(
         self,
         documents: Documents | TopicStream,
-        kind: Kind = "cross-entropy",
+        kind: LossKind = "cross-entropy",
         *,
         penalty: float = 0.0,
         penalised: tuple[str, ...] = ("W_V",),
@@ -213,7 +213,7 @@ class PopulationObjective(_Objective):
     def __init__(
         self,
         population: TopicPopulation,
-        kind: Kind = "squared",
+        kind: LossKind = "squared",
         *,
         penalty: float = 0.0,
         penalised: tuple[str, ...] = ("W_V",),
@@ -276,7 +276,7 @@ class PopulationObjective(_Objective):
         return 1.0 if self.masked_queries else self.population.p_c + self.population.p_r
 
 
-def _loss(kind: Kind, out: Tensor, target: Tensor) -> Tensor:
+def _loss(kind: LossKind, out: Tensor, target: Tensor) -> Tensor:
     """Return Σ target · l(out, word), the shares of the words being those in ``target``."""
     if kind == "cross-entropy":
         return -(target * torch.log_softmax(out, dim=1)).sum()
@@ -284,7 +284,7 @@ def _loss(kind: Kind, out: Tensor, target: Tensor) -> Tensor:
     return squares.sum() + target.sum()
 
 
-def _loss_and_slope(kind: Kind, out: Tensor, contexts: Contexts) -> tuple[float, Tensor]:
+def _loss_and_slope(kind: LossKind, out: Tensor, contexts: Contexts) -> tuple[float, Tensor]:
     """Return :func:`_loss` and its derivative by the output."""
     target, weight = contexts.target, contexts.weight
     if kind == "cross-entropy":

@@ -26,7 +26,7 @@ from attnscope.tasks.topic_documents import Documents
 
 Embedding = Literal["one-hot", "trained"]
 Decoder = Literal["tied", "free", "identity"]
-Attention = Literal["learned", "uniform", "frozen"]
+AttentionMode = Literal["learned", "uniform", "frozen"]
 Value = Literal["free", "identity", "block", "diagonal"]
 
 
@@ -82,7 +82,7 @@ class TopicTransformer(nn.Module):
         embedding: Embedding = "one-hot",
         dim: int | None = None,
         decoder: Decoder = "tied",
-        attention: Attention = "learned",
+        attention: AttentionMode = "learned",
         value: Value = "free",
         biases: bool = False,
         noise: float = 1e-2,

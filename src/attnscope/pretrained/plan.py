@@ -13,7 +13,7 @@ import numpy as np
 
 from attnscope.errors import AttnscopeError
 from attnscope.probes.topics.topic_pairs import pair_numbers
-from attnscope.topics.filter import TopicWords
+from attnscope.topics.filter import TopicVocabulary
 from attnscope.topics.words import content_words
 
 SHUFFLES = 20
@@ -68,7 +68,7 @@ class MeasurementPlan:
         return {word: number for number, word in enumerate(self.words)}
 
 
-def make_plan(chosen: Sequence[TopicWords], seed: int = 0) -> MeasurementPlan:
+def make_plan(chosen: Sequence[TopicVocabulary], seed: int = 0) -> MeasurementPlan:
     """Make a plan of words with topics, and shuffle the same topics among the words.
 
     Shuffling keeps how many words every topic has, and takes away which. Pairs of words that

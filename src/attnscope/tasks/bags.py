@@ -17,7 +17,7 @@ class Bags:
     """Labelled sentences whose words have no order.
 
     Args:
-        ids: word numbers, shape ``(sentence, position)``; padded positions may hold any word.
+        ids: word ids, shape ``(sentence, position)``; padded positions may hold any word.
         labels: class of each sentence, shape ``(sentence,)``.
         vocabulary: number of words there are; ids lie in ``0 .. vocabulary - 1``.
         mask: true where a position holds a word; ``None`` when every sentence has the same length.
@@ -34,7 +34,7 @@ class Bags:
         low, high = (int(end) for end in torch.aminmax(self.ids))
         if low < 0 or high >= self.vocabulary:
             raise AttnscopeError(
-                f"word numbers go from {low} to {high}: expected 0 to {self.vocabulary - 1}, for a "
+                f"word ids go from {low} to {high}: expected 0 to {self.vocabulary - 1}, for a "
                 f"vocabulary of {self.vocabulary}."
             )
 

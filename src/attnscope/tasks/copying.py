@@ -54,7 +54,7 @@ class Copying:
 
     @property
     def vocabulary(self) -> int:
-        """Number of word numbers, PAD, START and END included."""
+        """Size of the vocabulary, PAD, START and END included."""
         return SPECIALS + self.types * self.sets
 
     @cached_property

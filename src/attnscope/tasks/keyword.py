@@ -43,7 +43,7 @@ class Keyword:
 
     @property
     def vocabulary(self) -> int:
-        """Number of word numbers, PAD, START and END included."""
+        """Size of the vocabulary, PAD, START and END included."""
         return SPECIALS + self.types
 
     def sample(self, count: int, seed: int) -> LabelledSequences:
@@ -74,7 +74,7 @@ class LabelledSequences:
     """Sequences of two classes.
 
     Args:
-        source: word numbers, int64 of shape ``(sequence, position)``.
+        source: word ids, int64 of shape ``(sequence, position)``.
         label: 1 for positive and 0 for negative sequences.
         position: where the keyword stands, -1 where there is none.
         mask: true where there is a word; ``None`` when all sequences are of one length.

@@ -10,7 +10,7 @@ from torch import Tensor
 from attnscope.errors import AttnscopeError
 
 PAD, START, END = 0, 1, 2
-"""Word numbers of what fills up a row, and of the marks of beginning and end."""
+"""Word ids of what fills up a row, and of the marks of beginning and end."""
 SPECIALS = 3
 """The first number of a word."""
 
@@ -20,8 +20,8 @@ class SequencePairs:
     """Sources and targets, one pair a row; words are numbered from 3.
 
     Args:
-        source: word numbers, int64 of shape ``(pair, position)``, filled up with PAD on the right.
-        target: word numbers to predict, likewise; START is not in it.
+        source: word ids, int64 of shape ``(pair, position)``, filled up with PAD on the right.
+        target: word ids to predict, likewise; START is not in it.
         source_mask: true where there is a word; ``None`` when no source is filled up.
         target_mask: the same for targets.
     """
@@ -40,7 +40,7 @@ class SequencePairs:
         for name in ("source", "target"):
             words, mask = getattr(self, name), getattr(self, f"{name}_mask")
             if words.dtype != torch.int64:
-                raise AttnscopeError(f"{name} holds {words.dtype}: expected int64 word numbers.")
+                raise AttnscopeError(f"{name} holds {words.dtype}: expected int64 word ids.")
             if mask is None:
                 continue
             if mask.shape != words.shape or mask.dtype != torch.bool:

@@ -201,7 +201,7 @@ class Documents:
             low, high = (int(end) for end in torch.aminmax(words))
             if low < 0 or high >= self.vocabulary:
                 raise AttnscopeError(
-                    f"word numbers go from {low} to {high}: expected 0 to {self.vocabulary - 1}, "
+                    f"word ids go from {low} to {high}: expected 0 to {self.vocabulary - 1}, "
                     f"for a vocabulary of {self.vocabulary}."
                 )
         here = self.selected if self.mask is None else self.selected & self.mask

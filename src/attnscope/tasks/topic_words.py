@@ -16,7 +16,7 @@ class TopicWords:
     """Sentences of ``m`` non-topic words and exactly one topic word (Lu 2021, section 3).
 
     A sentence is made by drawing a topic y uniformly, a topic word from T_y uniformly, and ``m``
-    words from the dictionary Θ, uniformly and with replacement. Word numbers
+    words from the dictionary Θ, uniformly and with replacement. Word ids
     ``0 .. topics * words_per_topic - 1`` are the topic words, topic after topic; Θ follows.
 
     Args:

@@ -88,13 +88,13 @@ RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True, eq=False)
 class WordSequences:
-    """Texts of two classes as word numbers, to learn from and to look at.
+    """Texts of two classes as word ids, to learn from and to look at.
 
     Args:
         name: the set.
         classes: names of the labels 0 and 1.
         words: the vocabulary; the first four are special.
-        train: word numbers of every training text, and its label.
+        train: word ids of every training text, and its label.
         dev: the same for validation.
         dev_from: which texts those are, in words.
         truncated: texts that were cut to the limit, by split.
@@ -129,7 +129,7 @@ class WordSequences:
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Word numbers of texts and their labels."""
+    """Word ids of texts and their labels."""
 
     ids: list[NDArray[np.int64]]
     labels: NDArray[np.int64]

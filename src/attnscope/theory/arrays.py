@@ -17,7 +17,7 @@ def float64(values: Numbers) -> np.ndarray:
 
 
 def word_numbers(values: Numbers) -> np.ndarray:
-    """Return word numbers as an integer array of one axis."""
+    """Return word ids as an integer array of one axis."""
     if isinstance(values, Tensor):
         values = values.detach().cpu().numpy()
     return np.atleast_1d(np.asarray(values, dtype=np.int64))

@@ -16,7 +16,7 @@ from attnscope.lazy import attach
 if TYPE_CHECKING:
     from attnscope.topics.coherence import npmi
     from attnscope.topics.corpus import stream
-    from attnscope.topics.filter import TopicWords, topic_words, usable_thresholds
+    from attnscope.topics.filter import TopicVocabulary, topic_words, usable_thresholds
     from attnscope.topics.kept import TopicFit
     from attnscope.topics.lda import fit_topics
     from attnscope.topics.model import TopicModel, load_topics

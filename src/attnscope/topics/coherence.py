@@ -29,7 +29,7 @@ def npmi(
 
     Args:
         top: the numbers of the top words of each topic.
-        documents: word numbers in their order, stop words left out; read once.
+        documents: word ids in their order, stop words left out; read once.
         window: words in a window.
     """
     marked = np.unique(np.concatenate([np.asarray(row, dtype=np.int64) for row in top]))

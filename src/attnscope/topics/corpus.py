@@ -11,17 +11,17 @@ from typing import Literal, get_args
 from attnscope.datasets.text import LINE_LIMIT, Place, members, stream_lines
 from attnscope.errors import AttnscopeError, nearest
 from attnscope.topics import wikipedia, wikitext
-from attnscope.topics.unpack import Source
+from attnscope.topics.unpack import PackedFile
 
-Kind = Literal["files", "lines", "wikitext", "wikipedia"]
+CorpusKind = Literal["files", "lines", "wikitext", "wikipedia"]
 """One document a file, one a line, WikiText articles, or the pages of a Wikipedia XML dump."""
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[CorpusKind, ...] = get_args(CorpusKind)
 
 _TARS = (".tar", ".tar.gz", ".tar.xz", ".tgz", ".txz")
 
 
-def stream(corpus: str | Path, kind: Kind | None = None) -> Iterator[str]:
+def stream(corpus: str | Path, kind: CorpusKind | None = None) -> Iterator[str]:
     """Yield the documents of a corpus as text; no more than one is held in memory.
 
     What a file holds is told by its first bytes. XML is a Wikipedia dump, a `` = Title = `` between
@@ -57,7 +57,7 @@ def stream(corpus: str | Path, kind: Kind | None = None) -> Iterator[str]:
                 yield text
 
 
-def _sources(path: Path) -> Iterator[tuple[Source, bool]]:
+def _sources(path: Path) -> Iterator[tuple[PackedFile, bool]]:
     """Yield the files of a corpus, and whether each is one of many."""
     name = path.name.lower()
     if name.endswith((".tar.bz2", ".tbz2")):
@@ -68,17 +68,17 @@ def _sources(path: Path) -> Iterator[tuple[Source, bool]]:
     if path.is_dir() or zipfile.is_zipfile(path) or name.endswith(_TARS):
         for member in members(path, Counter()):
             if not any(part.startswith(".") for part in member.path.parts):
-                yield Source(member.label, member.stream), True
+                yield PackedFile(member.label, member.stream), True
         return
     try:
         file = path.open("rb")
     except OSError as error:
         raise AttnscopeError(f"'{path}' cannot be read: {error.strerror}.") from error
     with file:
-        yield Source(str(path), file), False
+        yield PackedFile(str(path), file), False
 
 
-def _kind(source: Source, otherwise: Kind) -> Kind:
+def _kind(source: PackedFile, otherwise: CorpusKind) -> CorpusKind:
     head = source.head().lstrip(b"\xef\xbb\xbf \t\r\n")
     start = head[:100].lower()
     if start.startswith((b"<!doctype html", b"<html")):
@@ -94,7 +94,7 @@ def _kind(source: Source, otherwise: Kind) -> Kind:
     return otherwise
 
 
-def _documents(source: Source, kind: Kind) -> Iterator[str]:
+def _documents(source: PackedFile, kind: CorpusKind) -> Iterator[str]:
     if kind == "wikipedia":
         yield from wikipedia.articles(source)
         return
@@ -114,7 +114,7 @@ def _documents(source: Source, kind: Kind) -> Iterator[str]:
         )
 
 
-def _lines(source: Source, place: Place) -> Iterator[tuple[int, str]]:
+def _lines(source: PackedFile, place: Place) -> Iterator[tuple[int, str]]:
     for number, line in stream_lines(source.stream, source.label):
         place.line = number
         yield number, line

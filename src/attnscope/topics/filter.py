@@ -14,7 +14,7 @@ THRESHOLDS = (0.0005, 0.001, 0.002)
 
 
 @dataclass(frozen=True)
-class TopicWords:
+class TopicVocabulary:
     """Words that stand for topics.
 
     Args:
@@ -47,7 +47,7 @@ class TopicWords:
 
 def topic_words(
     model: TopicModel, threshold: float = 0.001, *, overlap: bool = False
-) -> TopicWords:
+) -> TopicVocabulary:
     """Keep the words with the highest P(word | topic) of each topic.
 
     For each topic these are the ``threshold`` share of the vocabulary, rounded, one word at least
@@ -87,7 +87,7 @@ def usable_thresholds(model: TopicModel, *, overlap: bool = False) -> tuple[floa
     return tuple(each for each in tried if _any_pair(_chosen(model, each, overlap)))
 
 
-def _chosen(model: TopicModel, threshold: float, overlap: bool) -> TopicWords:
+def _chosen(model: TopicModel, threshold: float, overlap: bool) -> TopicVocabulary:
     if not 0 < threshold <= 1:
         raise AttnscopeError(
             f"threshold {threshold:g} is no share of the vocabulary: expected a number above 0 and "
@@ -103,10 +103,10 @@ def _chosen(model: TopicModel, threshold: float, overlap: bool) -> TopicWords:
         for word in sorted(topics)
         if overlap or len(topics[word]) == 1
     }
-    return TopicWords(tuple(chosen), chosen, threshold, overlap)
+    return TopicVocabulary(tuple(chosen), chosen, threshold, overlap)
 
 
-def _any_pair(found: TopicWords) -> bool:
+def _any_pair(found: TopicVocabulary) -> bool:
     sizes = Counter(topic for topics in found.topics.values() for topic in topics)
     return any(size > 1 for size in sizes.values())
 

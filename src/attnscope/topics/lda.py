@@ -18,7 +18,7 @@ import numpy as np
 
 from attnscope.errors import AttnscopeError
 from attnscope.topics.coherence import npmi
-from attnscope.topics.corpus import Kind, stream
+from attnscope.topics.corpus import CorpusKind, stream
 from attnscope.topics.model import TopicModel, top_words
 from attnscope.topics.spool import Spool
 from attnscope.topics.words import DocumentFrequency, content_words, numbers
@@ -47,12 +47,12 @@ def fit_topics(
     vocabulary: int = 100_000,
     *,
     seed: int = 0,
-    kind: Kind | None = None,
+    kind: CorpusKind | None = None,
     progress: Progress | None = None,
 ) -> TopicModel:
     """Fit topics to a corpus that need not fit in memory.
 
-    The text is read twice, for the vocabulary and for word numbers, which go to a temporary file;
+    The text is read twice, for the vocabulary and for word ids, which go to a temporary file;
     the passes and the coherence read that. The same corpus and seed give the same topics.
 
     Args:
@@ -127,7 +127,7 @@ def _online(topics: int, seed: int) -> LatentDirichletAllocation:
     return LatentDirichletAllocation(topics, batch_size=BATCH, random_state=seed)
 
 
-def _texts(corpus: Corpus, kind: Kind | None) -> Iterator[str]:
+def _texts(corpus: Corpus, kind: CorpusKind | None) -> Iterator[str]:
     return stream(corpus, kind) if isinstance(corpus, str | Path) else iter(corpus)
 
 
@@ -138,7 +138,7 @@ def _told(items: Any, what: str, total: int, tell: Progress) -> Iterator[Any]:
 
 
 def _vocabulary(
-    corpus: Corpus, kind: Kind | None, topics: int, size: int, tell: Progress
+    corpus: Corpus, kind: CorpusKind | None, topics: int, size: int, tell: Progress
 ) -> tuple[int, tuple[str, ...]]:
     """Return the number of documents and the words to model.
 

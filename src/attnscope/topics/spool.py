@@ -1,4 +1,4 @@
-"""Documents as word numbers in a temporary file, to be read as often as there are passes."""
+"""Documents as word ids in a temporary file, to be read as often as there are passes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Numbers = NDArray[np.int32]
 
 
 class Spool:
-    """Word numbers of documents on disc, four bytes a word; memory holds one batch.
+    """Word ids of documents on disc, four bytes a word; memory holds one batch.
 
     Reading a dump costs more than a pass of LDA over a small model, so text is read twice, for the
     vocabulary and for the numbers, and the passes read this. Use it in a ``with`` block; the file

@@ -62,7 +62,7 @@ class Bytes(io.RawIOBase):
         return len(data)
 
 
-class Source:
+class PackedFile:
     """One file of a corpus: its name for messages, and its bytes, unpacked.
 
     Args:

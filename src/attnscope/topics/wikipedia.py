@@ -8,7 +8,7 @@ from xml.parsers import expat
 
 from attnscope.errors import AttnscopeError
 from attnscope.topics.markup import REDIRECT, plain
-from attnscope.topics.unpack import Source
+from attnscope.topics.unpack import PackedFile
 
 _BLOCK = 2**16
 _LONGEST = 2**24
@@ -24,7 +24,7 @@ _CUT = {
 _KEPT = ("title", "ns", "text", "namespace")
 
 
-def articles(source: Source) -> Iterator[str]:
+def articles(source: PackedFile) -> Iterator[str]:
     """Yield the articles of a dump as plain text, each after its title.
 
     Redirects and pages outside the main name space (talk, users, categories) are left out; the

@@ -61,7 +61,7 @@ def _layer(weights: np.ndarray, steps: np.ndarray) -> tuple[tuple[int, ...], np.
 
 
 def _words(spec: Mapping[str, Any], row: int, count: int) -> tuple[str, ...]:
-    """Return words for positions: text if there is some, else word numbers, else positions."""
+    """Return words for positions: text if there is some, else word ids, else positions."""
     given = _row(spec.get("tokens"), row)
     if given is None or len(given) != count:
         names = {number: name for name, number in (spec.get("words") or {}).items()}

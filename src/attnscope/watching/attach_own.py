@@ -87,7 +87,7 @@ class FunctionPoint:
     """
 
     name: str
-    source: Source
+    source: WeightSource
     index: int | None = None
     known: int = 0
     note: str = ""
@@ -113,7 +113,7 @@ class FunctionPoint:
 
 
 @dataclass(eq=False)
-class Source:
+class WeightSource:
     """A function of a model, called once after a forward pass for all who want its weights."""
 
     model: nn.Module

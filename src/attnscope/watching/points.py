@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
 from attnscope.watching.attach_huggingface import HuggingFacePoint, find_huggingface
-from attnscope.watching.attach_own import Function, FunctionPoint, OwnPoint, Source, find_own
+from attnscope.watching.attach_own import Function, FunctionPoint, OwnPoint, WeightSource, find_own
 from attnscope.watching.attach_torch import MultiheadPoint, find_multihead
 from attnscope.watching.moment import AttentionPoint
 
@@ -67,7 +67,7 @@ def find(
         points = [*find_multihead(inside), *find_huggingface(inside)]
         points.sort(key=lambda point: order[point.module])
     elif callable(attention):
-        points = [FunctionPoint("attention", Source(inside, attention))]
+        points = [FunctionPoint("attention", WeightSource(inside, attention))]
     elif isinstance(attention, str) or all(isinstance(path, str) for path in attention):
         points = list(find_own(inside, attention))
     else:

@@ -182,12 +182,12 @@ def test_padding_changes_no_number(
         source_mask,
         target_mask,
     )
-    look, total = model.look(padded), 0.0
+    look, total = model.evaluate(padded), 0.0
     for row, (length, step) in enumerate(sizes):
         one = SequencePairs(
             pairs.source[row : row + 1, :length], pairs.target[row : row + 1, :step]
         )
-        alone = model.look(one)
+        alone = model.evaluate(one)
         total += step * cross_entropy(model, one).item()
         near = {"rtol": 1e-12, "atol": 1e-12}
         torch.testing.assert_close(look.weights[row, :, :step, :length], alone.weights[0], **near)
@@ -226,7 +226,7 @@ def test_greedy_feeds_back_what_it_says_and_stops_at_the_end() -> None:
 
 def test_one_position_works_and_is_looked_at() -> None:
     model, pairs = built(), drawn(length=1, steps=1)
-    look = model.look(pairs)
+    look = model.evaluate(pairs)
     assert bool((look.weights == 1).all())
     torch.testing.assert_close(look.log_beta[:, :, 0], look.log_p)
 
@@ -272,7 +272,7 @@ def test_the_rest_starts_the_same_whatever_the_heads() -> None:
 
 def test_looking_drops_nothing_out() -> None:
     model, pairs = built(layers=2, dropout=0.5), drawn()
-    assert torch.equal(model.look(pairs).log_p, model.look(pairs).log_p)
+    assert torch.equal(model.evaluate(pairs).log_p, model.evaluate(pairs).log_p)
     assert model.training
     assert not torch.equal(model.log_probabilities(pairs), model.log_probabilities(pairs))
 

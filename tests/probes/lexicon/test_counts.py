@@ -107,7 +107,7 @@ def test_wrong_input_is_a_sentence() -> None:
         sentences([[0, 7]], vocabulary=4)
     with pytest.raises(AttnscopeError, match="go from -1 to 0"):
         sentences([[0, -1]])
-    with pytest.raises(AttnscopeError, match="expected word numbers"):
+    with pytest.raises(AttnscopeError, match="expected word ids"):
         sentences([[0.5]])  # type: ignore[list-item]
     with pytest.raises(AttnscopeError, match=r"shape \(2,\): expected \(sentence, position\)"):
         sentences(np.array([0, 1]))

@@ -145,7 +145,7 @@ def test_wrong_input_is_a_sentence() -> None:
         found.beta([1], [0])  # the null word has no number of its own
     with pytest.raises(AttnscopeError, match="target holds word -1"):
         found.beta([0], [-1])
-    with pytest.raises(AttnscopeError, match="expected a list of word numbers"):
+    with pytest.raises(AttnscopeError, match="expected a list of word ids"):
         found.beta([0.5], [0])  # type: ignore[list-item]
 
 

@@ -97,7 +97,7 @@ def test_wrong_input_is_a_sentence() -> None:
         log_lexical_probe(np.zeros((2, 3)), np.zeros(2, dtype=int))
     with pytest.raises(AttnscopeError, match="go from 3 to 3: expected 0 to 2"):
         log_lexical_probe(np.zeros((2, 3)), np.int64(3))
-    with pytest.raises(AttnscopeError, match="are float64: expected word numbers"):
+    with pytest.raises(AttnscopeError, match="are float64: expected word ids"):
         log_lexical_probe(np.zeros((2, 3)), np.float64(1))
     with pytest.raises(AttnscopeError, match=r"NaN in logits at \(0, 1\)"):
         log_lexical_probe(np.array([[0, np.nan]]), np.int64(0))

@@ -57,7 +57,7 @@ def test_cells_hold_what_the_model_says_of_each_text_alone(side):
     start = 0
     for number, ids in enumerate(texts.ids):
         alone = texts.batch([number])
-        one = model.look(alone.source, alone.mask)
+        one = model.evaluate(alone.source, alone.mask)
         here = slice(start, start + len(ids))
         sign = 2 * texts.labels[number] - 1
         assert torch.allclose(seen.alpha[here], one.weights[0], atol=1e-6)

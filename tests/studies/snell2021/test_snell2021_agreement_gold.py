@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from attnscope.probes.lexicon.aligned_pieces import AlignedPieces, read_aligned_pieces
 from attnscope.studies.snell2021.agreement.evidence import Evidence
 from attnscope.studies.snell2021.agreement.gold import gold_table
-from attnscope.probes.lexicon.aligned_pieces import AlignedPieces, read_aligned_pieces
 from attnscope.tasks.parallel_pieces import PiecePairs
 from attnscope.tasks.pieces import Pieces, trained_pieces
 from attnscope.tasks.sequence_pairs import END

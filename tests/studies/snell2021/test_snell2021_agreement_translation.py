@@ -116,7 +116,7 @@ def test_cells_hold_what_the_model_says_of_each_pair_alone(
     start, right, loss, tokens = 0, 0, 0.0, 0
     for number in range(len(pairs)):
         alone = pairs.batch([number])
-        one = model.look(alone)
+        one = model.evaluate(alone)
         here = slice(start, start + alone.source.numel() * alone.target.numel())
         assert torch.allclose(seen.alpha[here], one.weights[0, 0].flatten(), atol=1e-6)
         assert torch.allclose(seen.lexical[here], one.log_beta[0].flatten(), atol=1e-5)

@@ -8,7 +8,7 @@ import torch
 from _copying_tree import trajectory
 from torch import Tensor
 
-from attnscope.models.seq2seq import Look, Seq2Seq
+from attnscope.models.seq2seq import Seq2Seq, Seq2SeqReadings
 from attnscope.studies.snell2021._copying_study import (
     OFFSETS,
     READINGS,
@@ -36,11 +36,11 @@ class Scripted(Seq2Seq):
         sharp = torch.nn.functional.one_hot(self.attended, 4).double()
         return (0.8 * sharp + 0.05)[None, None].expand(len(self.said), 1, 4, 4)
 
-    def look(self, pairs: SequencePairs) -> Look:
+    def evaluate(self, pairs: SequencePairs) -> Seq2SeqReadings:
         known = torch.nn.functional.one_hot(self.known, 4).double()
         beta = (0.5 * known + 0.1).expand(len(self.said), 4, 4)
         right = torch.full(self.said.shape, 0.25).log()
-        return Look(self.attention_weights(None), beta.log(), right, self.said)
+        return Seq2SeqReadings(self.attention_weights(None), beta.log(), right, self.said)
 
 
 def read(model: Seq2Seq, pairs: SequencePairs) -> tuple[dict[str, float], dict[int, float]]:

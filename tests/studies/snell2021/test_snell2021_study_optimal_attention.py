@@ -46,7 +46,7 @@ def test_logits_are_those_of_the_model_and_its_probe() -> None:
     model = Seq2Seq(task.vocabulary, embedding=6, hidden=6, output="added").double()
     pairs = task.sample(4, 0)
     logits, offset = word_logits(model, pairs)
-    look = model.look(pairs)
+    look = model.evaluate(pairs)
     best = optimal_attention(logits[:, None], pairs.target.numpy(), offset)
     assert np.abs(np.log(best.beta) - look.log_beta.numpy()).max() < 1e-12
     values = np.einsum("btl,blo->bto", look.weights[:, 0].numpy(), logits) + offset

@@ -8,14 +8,14 @@ import torch
 import xarray as xr
 
 from attnscope.errors import AttnscopeError
+from attnscope.experiment import run
 from attnscope.probes.landscapes.landscape import StagedLoss
 from attnscope.report import publish
 from attnscope.report.page import Page
-from attnscope.trajectory import select
 from attnscope.results import findings
-from attnscope.experiment import run
 from attnscope.studies.song2024._landscape_readings import BLOCKS, surfaces_of, top
 from attnscope.studies.song2024.landscape import Landscape
+from attnscope.trajectory import select
 
 TINY = {
     "seeds": 1,

@@ -14,10 +14,10 @@ import attnscope
 from attnscope.engines import Descent, OneCycle
 from attnscope.errors import AttnscopeError
 from attnscope.report.drawable import drawable
-from attnscope.trajectory import select
 from attnscope.studies.song2024._training_claims import chance, gradient_share, mean_loss
 from attnscope.studies.song2024._training_names import RANDOM, bag, end_accuracy
 from attnscope.studies.song2024.text import Text
+from attnscope.trajectory import select
 
 pytestmark = pytest.mark.xdist_group("song2024 text")  # one fixture for all
 

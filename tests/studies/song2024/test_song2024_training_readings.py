@@ -8,10 +8,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor
-
-from attnscope.models.kernel_classifier import KernelClassifier
-from attnscope.studies.song2024 import _training_readings as readings
 from attnscope.studies.song2024._bag_of_tokens import bag_accuracy
 from attnscope.studies.song2024._training_data import (
     Batch,
@@ -19,6 +15,10 @@ from attnscope.studies.song2024._training_data import (
     TextRows,
     fixed_rows,
 )
+from torch import Tensor
+
+from attnscope.models.kernel_classifier import KernelClassifier
+from attnscope.studies.song2024 import _training_readings as readings
 from attnscope.tasks.byte_text import ByteRows
 
 

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from attnscope.models import BagAttention, KeyQuery, ScoreTable, classifier
-from attnscope.models.classifiers import Classifier, Kind, TwoLayer
+from attnscope.models.classifiers import Classifier, ClassifierKind, TwoLayer
 from attnscope.models.pooling import cross_entropy
 from attnscope.tasks import Bags, TopicWordsData
 
-KINDS: tuple[Kind, ...] = ("FC", "FC-released", "TC", "TL")
+KINDS: tuple[ClassifierKind, ...] = ("FC", "FC-released", "TC", "TL")
 
 
 def negative_gradient(reader: Classifier, context: Tensor, label: int) -> Tensor:
@@ -63,7 +63,7 @@ def moved(model: BagAttention, generator: torch.Generator) -> BagAttention:
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("kind", KINDS)
 def test_eqs_3_and_4_are_the_negative_gradient(
-    kind: Kind, tiny: TopicWordsData, generator: torch.Generator
+    kind: ClassifierKind, tiny: TopicWordsData, generator: torch.Generator
 ) -> None:
     for bags in (tiny.train, ragged_bags()):
         reader = classifier(kind, 5, 3, generator=generator)
@@ -79,7 +79,7 @@ def test_eqs_3_and_4_are_the_negative_gradient(
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("kind", KINDS)
 def test_keys_and_a_fixed_query_obey_eqs_3_and_4_at_eta_tau_q_squared(
-    kind: Kind, tiny: TopicWordsData, generator: torch.Generator
+    kind: ClassifierKind, tiny: TopicWordsData, generator: torch.Generator
 ) -> None:
     bags, tau = tiny.train, 0.3
     reader = classifier(kind, 5, 3, generator=generator)

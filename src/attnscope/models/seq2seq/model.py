@@ -19,7 +19,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.models.lstm import GRU, LSTM, State
 from attnscope.models.seq2seq.head_projections import HeadProjections
 from attnscope.models.seq2seq.options import (
-    Attention,
+    AttentionMode,
     Cell,
     Output,
     Pooled,
@@ -50,7 +50,7 @@ class States:
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class Seq2SeqReadings:
     """What can be read off the model on a batch.
 
     A target token that is padding has weights 0, log β = -inf, log p = 0 and predicts PAD; a source
@@ -110,7 +110,7 @@ class Seq2Seq(nn.Module):
         output: Output = "tanh",
         projection: bool = False,
         head_projections: bool = False,
-        attention: Attention = "learned",
+        attention: AttentionMode = "learned",
         trained: Trained = "all",
         cell: Cell = "lstm",
         dropout: float = 0.0,
@@ -260,7 +260,7 @@ class Seq2Seq(nn.Module):
         return out
 
     @torch.no_grad()
-    def look(self, pairs: SequencePairs) -> Look:
+    def evaluate(self, pairs: SequencePairs) -> Seq2SeqReadings:
         """Read attention, lexical probe and predictions off the model, without dropout."""
         with evaluating(self):
             states = self.states(pairs)
@@ -273,7 +273,7 @@ class Seq2Seq(nn.Module):
             absent = ~pairs.target_mask
             weights = weights.masked_fill(absent[:, None, :, None], 0.0)
             right, predicted = right.masked_fill(absent, 0.0), predicted.masked_fill(absent, PAD)
-        return Look(weights, log_beta, right, predicted)
+        return Seq2SeqReadings(weights, log_beta, right, predicted)
 
     @torch.no_grad()
     def greedy(

@@ -9,19 +9,19 @@ from attnscope.tasks.sequence_pairs import END
 
 Pooled = Literal["sum", "mean"]
 Output = Literal["linear", "tanh", "relu", "added"]
-Attention = Literal["learned", "uniform"]
+AttentionMode = Literal["learned", "uniform"]
 Trained = Literal["all", "attention"]
 Cell = Literal["lstm", "gru"]
 
 
 def check_words(
-    heads_pooled: Pooled, output: Output, attention: Attention, trained: Trained, cell: Cell
+    heads_pooled: Pooled, output: Output, attention: AttentionMode, trained: Trained, cell: Cell
 ) -> None:
     """Refuse words that name no switch, and a model with nothing to train."""
     for name, word, known in (
         ("heads_pooled", heads_pooled, Pooled),
         ("output", output, Output),
-        ("attention", attention, Attention),
+        ("attention", attention, AttentionMode),
         ("trained", trained, Trained),
         ("cell", cell, Cell),
     ):

@@ -19,7 +19,7 @@ class Sentences:
     """Sentences of different lengths, laid end to end.
 
     Args:
-        ids: word numbers from 0, all sentences one after the other; int64.
+        ids: word ids from 0, all sentences one after the other; int64.
         starts: sentence m is ``ids[starts[m]:starts[m + 1]]``; one entry more than sentences.
         vocabulary: how many words there are; every number is below it.
     """
@@ -34,7 +34,7 @@ class Sentences:
         low, high = int(self.ids.min()), int(self.ids.max())
         if low < 0 or high >= self.vocabulary:
             raise AttnscopeError(
-                f"word numbers go from {low} to {high}: expected 0 to {self.vocabulary - 1}, for "
+                f"word ids go from {low} to {high}: expected 0 to {self.vocabulary - 1}, for "
                 f"{self.vocabulary} words."
             )
 
@@ -47,17 +47,17 @@ class Sentences:
         return np.diff(self.starts)
 
 
-Words = Sentences | Sequence[Sequence[int]] | Sequence[NDArray[np.integer]] | NDArray[np.integer]
-"""Sentences as such, as lists of word numbers, or as an array with a row for each."""
+WordIds = Sentences | Sequence[Sequence[int]] | Sequence[NDArray[np.integer]] | NDArray[np.integer]
+"""Sentences as such, as lists of word ids, or as an array with a row for each."""
 
 
 def sentences(
-    words: Words, mask: NDArray[np.bool_] | None = None, vocabulary: int | None = None
+    words: WordIds, mask: NDArray[np.bool_] | None = None, vocabulary: int | None = None
 ) -> Sentences:
     """Lay sentences end to end.
 
     Args:
-        words: a list of word numbers for each sentence, or an array ``(sentence, position)``.
+        words: a list of word ids for each sentence, or an array ``(sentence, position)``.
         mask: for an array, true where there is a word; without it there is one everywhere.
         vocabulary: how many words there are; by default one more than the largest number.
 
@@ -70,7 +70,7 @@ def sentences(
     if isinstance(words, np.ndarray):
         if words.ndim != 2:
             raise AttnscopeError(
-                f"word numbers of shape {words.shape}: expected (sentence, position)."
+                f"word ids of shape {words.shape}: expected (sentence, position)."
             )
         kept = np.ones(words.shape, dtype=bool) if mask is None else np.asarray(mask)
         if kept.dtype != bool or kept.shape != words.shape:
@@ -81,12 +81,12 @@ def sentences(
         flat, lengths = words[kept], kept.sum(axis=1)
     else:
         if mask is not None:
-            raise AttnscopeError("lists of word numbers came with a mask: expected an array then.")
+            raise AttnscopeError("lists of word ids came with a mask: expected an array then.")
         lengths = np.fromiter(map(len, words), np.int64, len(words))
         arrays = len(words) > 0 and isinstance(words[0], np.ndarray)
         flat = np.concatenate(words) if arrays else np.array(list(chain.from_iterable(words)))
     if len(flat) and not np.issubdtype(flat.dtype, np.integer):
-        raise AttnscopeError(f"the words are {flat.dtype}: expected word numbers, integers.")
+        raise AttnscopeError(f"the words are {flat.dtype}: expected word ids, integers.")
     ids = flat.astype(np.int64)
     largest = int(ids.max()) if len(ids) else -1
     return Sentences(ids, _starts(lengths), largest + 1 if vocabulary is None else vocabulary)
@@ -106,7 +106,7 @@ def number_words(texts: Sequence[Sequence[str]]) -> tuple[Sentences, tuple[str, 
     return Sentences(ids, _starts(lengths), len(numbers)), tuple(numbers)
 
 
-def paired(source: Words, target: Words, *, null: bool = False) -> tuple[Sentences, Sentences]:
+def paired(source: WordIds, target: WordIds, *, null: bool = False) -> tuple[Sentences, Sentences]:
     """Lay both sides end to end and see that they belong together.
 
     Raises:
@@ -136,7 +136,7 @@ def bags(words: Sentences) -> sparse.csr_array:
     return table
 
 
-def count_table(source: Words, target: Words) -> sparse.csr_array:
+def count_table(source: WordIds, target: WordIds) -> sparse.csr_array:
     """Count how often words go together, Snell 2021 eq 16.
 
     C_{i,o} = Σ_m Σ_l Σ_t (1/L^m) 1[x_l^m = i] 1[y_t^m = o], repeated words counted each time. It is

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.lexicon.counts import Words, bags, paired
+from attnscope.probes.lexicon.counts import WordIds, bags, paired
 
 PIECE = 2**18
 """Entries of a piece; a target word is not split."""
@@ -73,7 +73,7 @@ class Model1:
         return beta / np.where(total > 0, total, 1.0)
 
 
-def fit(source: Words, target: Words, iterations: int = 5, null: bool = False) -> Model1:
+def fit(source: WordIds, target: WordIds, iterations: int = 5, null: bool = False) -> Model1:
     """Run EM from the uniform table.
 
     A pair with an empty target adds nothing.
@@ -237,7 +237,7 @@ def _numbers(side: str, words: Sequence[int], vocabulary: int) -> NDArray[np.int
     found = np.asarray(words)
     if found.ndim != 1 or (len(found) and not np.issubdtype(found.dtype, np.integer)):
         raise AttnscopeError(
-            f"the {side} is {found.dtype} of shape {found.shape}: expected a list of word numbers."
+            f"the {side} is {found.dtype} of shape {found.shape}: expected a list of word ids."
         )
     if len(found) and (found.min() < 0 or found.max() >= vocabulary):
         bad = found[(found < 0) | (found >= vocabulary)][0]

@@ -31,7 +31,7 @@ def log_lexical_probe(logits: ArrayLike, correct: ArrayLike) -> NDArray[np.float
         )
     _no_nan("logits", gamma)
     if word.size and not np.issubdtype(word.dtype, np.integer):
-        raise AttnscopeError(f"the right words are {word.dtype}: expected word numbers.")
+        raise AttnscopeError(f"the right words are {word.dtype}: expected word ids.")
     if word.size and (word.min() < 0 or word.max() >= gamma.shape[-1]):
         raise AttnscopeError(
             f"the right words go from {word.min()} to {word.max()}: expected 0 to "

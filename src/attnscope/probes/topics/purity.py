@@ -45,7 +45,7 @@ def attended_words(scores: torch.Tensor, bags: Bags, generator: torch.Generator)
         generator: the dice.
 
     Returns:
-        Word numbers, shape ``(sentence,)``.
+        Word ids, shape ``(sentence,)``.
     """
     by_position = scores.detach()[bags.ids]
     if bags.mask is not None:

@@ -65,7 +65,7 @@ def same_and_different(words: np.ndarray, topics: np.ndarray) -> np.ndarray:
 
 
 def pair_numbers(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return one number for each unordered pair of word numbers."""
+    """Return one number for each unordered pair of word ids."""
     low = np.minimum(left, right).astype(np.int64)
     return (low << 32) + np.maximum(left, right)
 

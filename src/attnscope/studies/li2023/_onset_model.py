@@ -8,14 +8,14 @@ from torch import Tensor, nn
 
 from attnscope.engines import Observable
 from attnscope.models import TopicTransformer
-from attnscope.models.topic_transformer import Attention
+from attnscope.models.topic_transformer import AttentionMode
 from attnscope.tasks.topic_documents import Documents
 from attnscope.theory import li2023
 
 
 def near_zero(
     vocabulary: int,
-    attention: Attention,
+    attention: AttentionMode,
     noise: float,
     value_noise: float,
     seed: int,

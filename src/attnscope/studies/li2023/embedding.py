@@ -14,7 +14,7 @@ from attnscope.bounds import Count, Positive, Several
 from attnscope.claims import Claim, above, below, within
 from attnscope.engines import Descent, Flow, Given, Linear, Observable, Record
 from attnscope.experiment import Problem
-from attnscope.models.topic_objective import Kind, PopulationObjective, TopicObjective
+from attnscope.models.topic_objective import LossKind, PopulationObjective, TopicObjective
 from attnscope.models.topic_transformer import TopicTransformer
 from attnscope.probes.topics.topic_blocks import block_gap, block_means, contrast
 from attnscope.report import Figure, Line, Mark, Panel, Rule, Table, band, ends
@@ -115,7 +115,7 @@ class Embedding(TopicBlocksStudy):
                 model.get_parameter("W_E").mul_(1e-2).add_(torch.from_numpy(root).float())
         if not experiment:
             return Problem(model, PopulationObjective(population), self.records())
-        kind: Kind = "squared" if case.endswith("squared") else "cross-entropy"
+        kind: LossKind = "squared" if case.endswith("squared") else "cross-entropy"
         loss = TopicObjective(self.stream(seed), kind)
         return Problem(model, loss, self.records())
 

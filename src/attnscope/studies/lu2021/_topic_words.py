@@ -17,7 +17,7 @@ from attnscope.engines.observe import Schedule
 from attnscope.experiment import Problem, Study
 from attnscope.models import BagAttention, KeyQuery, classifier
 from attnscope.models.bag_attention import Freeze
-from attnscope.models.classifiers import Kind
+from attnscope.models.classifiers import ClassifierKind
 from attnscope.models.objective import BagObjective
 from attnscope.probes import rank_correlation
 from attnscope.report import Line, Table
@@ -26,7 +26,7 @@ from attnscope.theory import lu2021
 from attnscope.trajectory import Readings
 
 CITATION = "Lu, Mao, Nayak. On the Dynamics of Training Attention Models. ICLR 2021."
-MODELS: tuple[Kind, ...] = ("FC", "TC", "TL")
+MODELS: tuple[ClassifierKind, ...] = ("FC", "TC", "TL")
 """Fixed linear, trained linear, and two trained layers."""
 
 
@@ -48,7 +48,7 @@ class TopicWordsStudy(Study):
 
     def model(
         self,
-        kind: Kind,
+        kind: ClassifierKind,
         seed: int,
         freeze: Freeze = "nothing",
         scores: Callable[[torch.Generator], KeyQuery] | None = None,

@@ -15,7 +15,7 @@ from attnscope.claims import Claim, Finding, above, below
 from attnscope.engines import Descent, Flow, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import NOW, AttentionOverTime, Playable, Problem
-from attnscope.models.classifiers import Kind
+from attnscope.models.classifiers import ClassifierKind
 from attnscope.models.objective import BagObjective
 from attnscope.report import Figure, Line, Mark, Panel, Rule
 from attnscope.studies.lu2021._topic_words import attended_of, bag, norm_of, score_of
@@ -33,7 +33,7 @@ class TopicWordsRun(Playable, Sen):
     training: Flow = Flow(lr=0.1, epochs=5000)
     points: Several = 101
     """Record points, evenly spaced."""
-    classifier: Kind = "FC"
+    classifier: ClassifierKind = "FC"
     """What reads the context vector: fixed, trained linear, or two layers."""
 
     quick = {}

@@ -278,7 +278,7 @@ def observables(pairs: SequencePairs, gold: Tensor) -> tuple[Observable, ...]:
 
     def read(model: nn.Module) -> Tensor:
         assert isinstance(model, Seq2Seq)
-        look = model.look(pairs)
+        look = model.evaluate(pairs)
         alpha, log_beta = (part[:, :words].double() for part in (look.weights[:, 0], look.log_beta))
         log_gold, log_rest = split(log_beta)
         beta_gold, beta_rest = split(log_beta.exp())

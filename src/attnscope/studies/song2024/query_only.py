@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -18,31 +18,18 @@ from attnscope.experiment import Problem, Study
 from attnscope.models.kernel_attention import KernelAttention
 from attnscope.models.kernel_regression import SquaredError, kernel_regression
 from attnscope.probes.shares import share_interval
-from attnscope.report import Band, Cell, Dots, Figure, Line, Mark, Panel, Rule, Table, each_seed
+from attnscope.report import Band, Cell, Dots, Figure, Line, Mark, Panel, Rule, Table
 from attnscope.report.figure import Scale
 from attnscope.studies.song2024._song import CITATION, KERNELS, layer, least_loss, tabulate
 from attnscope.tasks.random_regression import RandomRegression
 from attnscope.theory import song2024
 from attnscope.trajectory import Readings, carried, final, initial
 
-
-class Start(NamedTuple):
-    """Scales of a start: of W^V, and of W^Q and W^K."""
-
-    value: float
-    query: float
-
-
-STARTS = {
-    "W^V 1, W^Q 1": Start(1, 1),
-    "W^V 5, W^Q 1": Start(5, 1),
-    "W^V 20, W^Q 1": Start(20, 1),
-    "W^V 20, W^Q 3": Start(20, 3),
-}
+SCALES = ((1, 1), (5, 1), (20, 1), (20, 3))
+"""Of W^V, and of W^Q and W^K, at the start."""
+STARTS = {f"W^V {value}, W^Q {query}": (value, query) for value, query in SCALES}
 UNIT, FIVE, TWENTY, SATURATED = STARTS
-CASES = {
-    f"{kernel}, {name}": (kernel, start) for name, start in STARTS.items() for kernel in KERNELS
-}
+CASES = {f"{kernel}, {start}": (kernel, start) for start in STARTS for kernel in KERNELS}
 SOLVED = 1e-4
 """Relative loss below which a run counts as solved."""
 STOP = 1e-8
@@ -88,12 +75,12 @@ class QueryOnly(Study):
 
     def start(self, case: str, seed: int) -> tuple[KernelAttention, SquaredError]:
         """Return model and loss at time 0; all cases of a seed have the same data."""
-        kernel, scale = CASES[case]
+        kernel, start = CASES[case]
+        value_scale, query_scale = STARTS[start]
         x, y = RandomRegression(self.sequences, self.length, self.width).sample(seed)
         made = partial(kernel_regression, self.width, self.heads, self.head_width, kernel=kernel)
-        scales = {"query_scale": scale.query, "value_scale": scale.value}
-        model = made(trained=("W_Q",), seed=seed, **scales)
-        return model, SquaredError(x, y, unit=scale.value**2)
+        scaled = partial(made, query_scale=query_scale, value_scale=value_scale)
+        return scaled(trained=("W_Q",), seed=seed), SquaredError(x, y, unit=value_scale**2)
 
     def build(self, case: str, seed: int) -> Problem:
         """Make the run of one case."""
@@ -120,10 +107,10 @@ class QueryOnly(Study):
 
     def truth(self) -> dict[str, object]:
         """Return the scales of each run."""
-        starts = [CASES[case][1] for case, _ in self.runs()]
+        value, query = zip(*(STARTS[CASES[case][1]] for case, _ in self.runs()), strict=True)
         return {
-            "value_scale": ("run", [s.value for s in starts], {"meaning": "scale of W^V"}),
-            "query_scale": ("run", [s.query for s in starts], {"meaning": "of W^Q and W^K"}),
+            "value_scale": ("run", list(value), {"meaning": "scale of W^V"}),
+            "query_scale": ("run", list(query), {"meaning": "of W^Q and W^K"}),
         }
 
     def theory(self, run: Readings) -> dict[str, object]:
@@ -144,9 +131,8 @@ class QueryOnly(Study):
             return final(curve(run, "saturated", "softmax", start))
 
         def less_saturated(run: Readings, kernel: str) -> xr.DataArray:
-            shares = (curve(run, "saturated", each, SATURATED) for each in (kernel, "gaussian"))
-            first, second = map(initial, shares)
-            return first - second
+            pair = (curve(run, "saturated", each, SATURATED) for each in (kernel, "gaussian"))
+            return initial(next(pair)) - initial(next(pair))
 
         def worst(run: Readings, kernel: str) -> list[float]:
             return [max(float(final_loss(run, kernel, start).max()) for start in STARTS)]
@@ -274,14 +260,13 @@ class QueryOnly(Study):
             x = [np.full(self.seeds, i + 0.3 * color - 0.15) for i in range(len(STARTS))]
             y = [np.maximum(final_loss(run, kernel, start), STOP) for start in STARTS]
             marks.append(Dots(np.concatenate(x), np.concatenate(y), label=kernel, color=color))
-        starts = enumerate(STARTS.values())
         panel = Panel(
             "W^Q trained alone",
             "scale of W^V, of W^Q and W^K",
             "loss / ½‖y‖² at the end",
             (*marks, Rule(1.0, "output of zero")),
             yscale="log",
-            xticks=tuple((float(i), f"{s.value:g}, {s.query:g}") for i, s in starts),
+            xticks=tuple((float(i), f"{v}, {q}") for i, (v, q) in enumerate(SCALES)),
         )
         return Figure(
             "outcomes",
@@ -302,8 +287,9 @@ class QueryOnly(Study):
             marks: list[Mark] = []
             for color, kernel in enumerate(KERNELS):
                 loss = curve(run, "relative_loss", kernel, start)[:, 1:].clip(STOP)
-                lines = each_seed(loss, kernel, color, x="time")
-                marks += [replace(line, thin=True) for line in lines]
+                for seed, y in enumerate(loss.to_numpy()):
+                    label = "" if seed else kernel
+                    marks.append(Line(loss["time"].to_numpy(), y, label, color, thin=True))
             panels.append(Panel(start, "time", "loss / ½‖y‖²", tuple(marks), "log", "log"))
         return Figure(
             "courses",
@@ -353,14 +339,13 @@ class QueryOnly(Study):
         sizes = [0.5 * float(task.sample(seed)[1].square().sum()) for seed in range(self.seeds)]
         loss = curve(run, "relative_loss", kernel, start) * xr.DataArray(sizes, dims="seed")
         gradient = curve(run, "gradient", kernel, start).sel(matrix="Q")
-        return gradient**2 / (loss / STARTS[start].value ** 2)
+        return gradient**2 / (loss / STARTS[start][0] ** 2)
 
     def tables(self, run: Readings) -> list[Table]:
         """Tabulate outcomes, and gradients at both ends of the runs, by start."""
         outcomes: list[dict[str, Cell]] = []
         gradients: list[dict[str, Cell]] = []
-        for case, (kernel, _) in CASES.items():
-            start = case.removeprefix(f"{kernel}, ")
+        for case, (kernel, start) in CASES.items():
             names: dict[str, Cell] = {"scale of the start": start, "kernel": kernel}
             loss = final_loss(run, kernel, start)
             share = share_interval(int((loss < SOLVED).sum()), len(loss))

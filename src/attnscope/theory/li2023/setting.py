@@ -1,6 +1,6 @@
 """The setting of Li 2023: T topics of v words, documents of τ topics, masks of three kinds.
 
-Word numbers: [MASK] = 0, words 1..Tv, topic of word i = (i - 1) // v. Documents are long
+Word ids: [MASK] = 0, words 1..Tv, topic of word i = (i - 1) // v. Documents are long
 (Assumption 1), so a document is its set S of τ topics:
 
     P_i = 1/(τv) if topic(i) ∈ S, else 0                       its words before masking,

@@ -19,7 +19,7 @@ from attnscope.probes.lexicon.cells import Cells
 from attnscope.probes.lexicon.counts import count_table, sentences, translation_table
 
 Side = Sequence[NDArray[np.integer]] | Sequence[Sequence[int]]
-"""Word numbers of each source, or of what belongs to it."""
+"""Word ids of each source, or of what belongs to it."""
 COUNTS, IBM, EM = "counts", "ibm", "em"
 COUNTED = (COUNTS, IBM)
 """Predictions that are read off the count table."""
@@ -31,7 +31,7 @@ ITERATIONS = 5
 class AskedCells:
     """The cells that are asked about: a source word and a target word each.
 
-    Pairs to learn from are word numbers of each source, and of what belongs to it: its
+    Pairs to learn from are word ids of each source, and of what belongs to it: its
     translation, or its class.
 
     Args:

@@ -142,8 +142,8 @@ def predict_knowledge(
     Args:
         counts: C of eq 16, dense or sparse, ``(input word, output word)``: of the training pairs,
             or its expectation. Its scale does not matter, except for ``early``.
-        sources: word numbers of each input.
-        targets: word numbers of each output; a single label for classification.
+        sources: word ids of each input.
+        targets: word ids of each output; a single label for classification.
         gold: source position of each target position, -1 for none: one array a pair, or one array
             for all pairs.
 
@@ -277,7 +277,7 @@ def _check_words(number: int, x: np.ndarray, y: np.ndarray, shape: tuple[int, in
     for name, words, size in (("source", x, shape[0]), ("target", y, shape[1])):
         if len(words) == 0 or words.min() < 0 or words.max() >= size:
             raise AttnscopeError(
-                f"{name} of pair {number} is {words.tolist()}: expected word numbers from 0 to "
+                f"{name} of pair {number} is {words.tolist()}: expected word ids from 0 to "
                 f"{size - 1}, one or more."
             )
 

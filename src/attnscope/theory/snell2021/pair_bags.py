@@ -19,7 +19,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.theory.arrays import Numbers, word_numbers
 
 Sequences: TypeAlias = Sequence[Numbers] | np.ndarray
-"""Word numbers of several texts: a list of arrays, or one array with a text a row."""
+"""Word ids of several texts: a list of arrays, or one array with a text a row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +54,8 @@ def pair_bags(
     """Count the words of every pair.
 
     Args:
-        sources: word numbers of each input.
-        targets: word numbers of each output, as many as inputs.
+        sources: word ids of each input.
+        targets: word ids of each output, as many as inputs.
         source_vocabulary: number of input words.
         target_vocabulary: number of output words |O|; that of the inputs when left out.
 
@@ -84,7 +84,7 @@ def _counts(name: str, sequences: Sequences, vocabulary: int) -> sparse.csr_arra
     words = np.concatenate(rows)
     if words.min() < 0 or words.max() >= vocabulary:
         raise AttnscopeError(
-            f"{name}s hold word numbers from {words.min()} to {words.max()}: expected 0 to "
+            f"{name}s hold word ids from {words.min()} to {words.max()}: expected 0 to "
             f"{vocabulary - 1}."
         )
     pairs = np.repeat(np.arange(len(rows)), lengths)

@@ -75,7 +75,7 @@ def _table(model: nn.Module) -> Tensor | None:
 
 
 def read_words(words: WordNumbers, model: nn.Module) -> dict[str, int]:
-    """Return word numbers by name.
+    """Return word ids by name.
 
     Raises:
         AttnscopeError: a word has no number, or the model has no word of that number.

@@ -51,7 +51,7 @@ class WatchedModel:
             return self.lacks_attention or NO_PROBE
         no_ids = self.first is None or self.first.ids is None
         return self.lacks_attention or (
-            "a model that reads word numbers through an nn.Embedding" if no_ids else ""
+            "a model that reads word ids through an nn.Embedding" if no_ids else ""
         )
 
 

@@ -16,7 +16,7 @@ from attnscope.engines import Descent, Flow, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem
 from attnscope.models import TopicObjective
-from attnscope.models.topic_transformer import Attention
+from attnscope.models.topic_transformer import AttentionMode
 from attnscope.studies.li2023._onset_model import (
     UniformGradient,
     leading_part,
@@ -127,7 +127,7 @@ class OnsetStudy(TopicDocumentsStudy):
         """Make the run of one case; all cases of a seed share documents and start."""
         task = self.task(tau=self.tau, length=self.length)
         documents = task.sample(self.documents, seed)
-        attention: Attention = "uniform" if case == UNIFORM else "learned"
+        attention: AttentionMode = "uniform" if case == UNIFORM else "learned"
         _, noise = self.settings().get(case, (None, 1.0))
         model = near_zero(task.vocabulary, attention, noise, self.value_noise, seed, torch.float64)
         loss = TopicObjective(documents)

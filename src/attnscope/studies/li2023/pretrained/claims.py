@@ -38,7 +38,6 @@ def claims(study: Pretrained) -> tuple[Claim, ...]:
     trained = partial(
         Claim, given="trained", control=("twin", "the same model with random weights")
     )
-    unpublished = {"source": "not in the paper", "paper": "not measured"}
     return (
         trained(
             "attention",
@@ -78,7 +77,8 @@ def claims(study: Pretrained) -> tuple[Claim, ...]:
             "one topic standing nearer to each other.",
             lowest(lambda one: each_threshold(one, one.within) + each_threshold(one, one.near)),
             holds=above(1),
-            **unpublished,
+            source="not in the paper",
+            paper="not measured",
             measure="smallest over thresholds of two ratios, with every document as its own "
             f"yardstick and at equal distance: their {LOWER}",
         ),
@@ -87,7 +87,8 @@ def claims(study: Pretrained) -> tuple[Claim, ...]:
             "The ratio is larger than every one with topics shuffled among the words.",
             each_model(over_shuffled),
             holds=above(1),
-            **unpublished,
+            source="not in the paper",
+            paper="not measured",
             reason="Shuffled topics leave so few pairs of one topic that a handful decides their "
             "mean. In the first 350 articles of WikiText-2, at threshold 0.0005, a shuffle has 128 "
             "such pairs (median) where the real topics have 5,137, and five pairs of words make "
@@ -212,10 +213,7 @@ def depth_of_one(one: Measured) -> float:
 def over_shuffled(one: Measured) -> float:
     """Return the ratio over the largest one of shuffled topics."""
     labels = one.thresholds().values()
-    return smallest(
-        one.ratio(label).value / one.shuffled(label).max(skipna=False).to_numpy()
-        for label in labels
-    )
+    return smallest(one.ratio(label).value / one.shuffled(label).max() for label in labels)
 
 
 def fall(one: Measured) -> list[Estimate]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -61,19 +61,13 @@ class Measured:
         return resample(self.data["group"].to_numpy(), DRAWS)
 
     @cached_property
-    def overall(self) -> xr.Dataset:
-        """Attention and pairs averaged over layers and heads."""
-        return xr.Dataset(
-            {
-                "attention": self.data["attention"].mean(("layer", "head")),
-                "pairs": self.data["pairs"].mean("layer"),
-            }
-        )
+    def overall(self) -> tuple[xr.DataArray, xr.DataArray]:
+        """Attention summed over pairs, and pairs, both averaged over layers and heads."""
+        return self.data["attention"].mean(("layer", "head")), self.data["pairs"].mean("layer")
 
     def attention(self, label: str, kind: str) -> Estimate:
         """Return mean attention of a kind of pair, over all layers and heads."""
-        own = self.overall.sel(label=label, kind=kind)
-        return self._estimate(pooled_mean, own["attention"], own["pairs"])
+        return self._estimate(pooled_mean, *self.overall, label=label, kind=kind)
 
     def ratio(self, label: str) -> Estimate:
         """Return attention between words of one topic over that between words of two."""
@@ -82,44 +76,41 @@ class Measured:
     def head_ratio(self, label: str) -> Estimate:
         """Return the ratio of every layer and head that the model has."""
         layers, heads = self.shape
-        own = self.data.sel(label=label).isel(layer=slice(layers), head=slice(heads))
+        sums = self.data["attention"].isel(layer=slice(layers), head=slice(heads))
+        pairs = self.data["pairs"].isel(layer=slice(layers)).expand_dims("head", -1)
         same, different = (
-            self._estimate(pooled_mean, each["attention"], each["pairs"].expand_dims("head", -1))
-            for each in (own.sel(kind=kind) for kind in (SAME, DIFFERENT))
+            self._estimate(pooled_mean, sums, pairs, label=label, kind=kind)
+            for kind in (SAME, DIFFERENT)
         )
         return same / different
 
     def within(self, label: str) -> Estimate:
         """Return the ratio with every document as its own yardstick."""
-        own = self.overall.sel(label=label)
-        return self._estimate(within_documents, own["attention"], own["pairs"])
+        return self._estimate(within_documents, *self.overall, label=label)
 
     def near(self, label: str) -> Estimate:
         """Return the ratio at equal distance."""
-        own = self.data.sel(label=label)
-        return self._estimate(at_equal_distance, own["by_distance"], own["distance_pairs"])
+        sums, pairs = self.data["by_distance"], self.data["distance_pairs"]
+        return self._estimate(at_equal_distance, sums, pairs, label=label)
 
     def profile(self, label: str) -> xr.DataArray:
         """Return mean attention by distance, ``(topic_kind, bin)``; NaN without a pair."""
-        own = self.data.sel(label=label).sum("document")
-        return own["by_distance"] / own["distance_pairs"]
+        return self._mean("by_distance", "distance_pairs", label)
 
-    def shuffled(self, label: str) -> xr.DataArray:
+    def shuffled(self, label: str) -> np.ndarray:
         """Return the ratio for every time that topics were shuffled among the words."""
-        own = self.data.sel(label=label).sum("document")
-        means = own["shuffled"] / own["shuffled_pairs"]
-        return means.sel(topic_kind=SAME) / means.sel(topic_kind=DIFFERENT)
+        means = self._mean("shuffled", "shuffled_pairs", label)
+        ratio = means.sel(topic_kind=SAME) / means.sel(topic_kind=DIFFERENT)
+        return np.asarray(ratio.to_numpy())
 
     def vectors(self, label: str, kind: str, measure: str = "cosine", depth: int = 0) -> Estimate:
         """Return the mean cosine or dot product of a kind of pair at a depth."""
-        own = self.data.sel(label=label, kind=kind)
-        sums = own["vectors"].sel(measure=measure).isel(depth=depth)
-        return self._estimate(pooled_mean, sums, own["vector_pairs"])
+        sums = self.data["vectors"].sel(measure=measure).isel(depth=depth)
+        return self._estimate(pooled_mean, sums, self.data["vector_pairs"], label=label, kind=kind)
 
     def vector_gap(self, label: str, over: str = DIFFERENT, depth: int = 0) -> Estimate:
         """Return how much larger the mean cosine is for one topic than for another kind of pair."""
-        same, other = (self.vectors(label, kind, depth=depth) for kind in (SAME, over))
-        return same - other
+        return self.vectors(label, SAME, depth=depth) - self.vectors(label, over, depth=depth)
 
     def vector_ratio(self, label: str, measure: str = "cosine", depth: int = 0) -> Estimate:
         """Return the mean for one topic over that for two; unstable where the latter is near 0."""
@@ -138,33 +129,42 @@ class Measured:
         known = self.data["attention"].isel(document=0, label=0, kind=0).notnull()
         return int(known.any("head").sum()), int(known.any("layer").sum())
 
+    def _mean(self, sums: str, counts: str, label: str) -> xr.DataArray:
+        total, number = (self.data[n].sel(label=label).sum("document") for n in (sums, counts))
+        return total / number
+
     def _estimate(
-        self, statistic: Callable[..., np.ndarray], sums: xr.DataArray, counts: xr.DataArray
+        self,
+        statistic: Callable[..., np.ndarray],
+        sums: xr.DataArray,
+        counts: xr.DataArray,
+        **where: str,
     ) -> Estimate:
+        own, number = (each.sel(where).to_numpy() for each in (sums, counts))
         level = 1 - MISS / len(self.thresholds())
-        return Estimate.of(statistic, sums.to_numpy(), counts.to_numpy(), self.weights, level)
+        return Estimate.of(statistic, own, number, self.weights, level)
 
 
-def measured(run: Readings, *roles: str) -> list[Measured]:
+@lru_cache(maxsize=4)
+def measured(run: Readings, *roles: str) -> tuple[Measured, ...]:
     """Return what was read, in the order of the runs; runs that were not begun are left out.
 
     Args:
         run: the readings.
         roles: of the models; all of them unless given.
     """
-    known = facts(run)
+    if roles:
+        return tuple(one for one in measured(run) if one.case.role in roles)
+    known, names = facts(run), run["observables"].data_vars
+    every = xr.Dataset({str(name): run.get(str(name)).astype(float) for name in names})
+    every = every.assign_coords(label=[each["name"] for each in known["labels"]])
     found = []
-    for case in (Case(**each) for each in known["cases"]):
-        if roles and case.role not in roles:
-            continue
-        own, names = run.of(case.name), run["observables"].data_vars
-        every = xr.Dataset({str(name): own.get(str(name)).astype(float) for name in names})
-        every = every.assign_coords(label=[each["name"] for each in known["labels"]])
-        for seed in every["seed"].to_numpy():
-            data = every.sel(seed=seed).dropna("document", subset=["group"])
-            if data.sizes["document"] > 1:
-                found.append(Measured(case, int(seed), data, known["labels"]))
-    return sorted(found, key=lambda one: one.seed)
+    for seed in every["seed"].to_numpy():
+        for case in known["cases"]:
+            own = every.sel(case=case["name"], seed=seed).dropna("document", subset=["group"])
+            if own.sizes["document"] > 1:
+                found.append(Measured(Case(**case), int(seed), own, known["labels"]))
+    return tuple(found)
 
 
 def facts(run: Readings) -> dict[str, Any]:

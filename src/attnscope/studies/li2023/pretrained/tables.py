@@ -64,7 +64,7 @@ def _ratios(shown: list[Measured], overlap: bool) -> Table:
                 one.vector_ratio(label, "dot product"),
                 one.ratio(label),
             )
-            pairs = one.overall["pairs"].sel(label=label).sum("document")
+            pairs = one.overall[1].sel(label=label).sum("document")
             counts = (int(pairs.sel(kind=kind)) for kind in (SAME, DIFFERENT))
             rows.append((one.name, threshold, *map(_text, found), *counts))
     what = "topics can overlap (Table 5)" if overlap else "topics do not overlap (Table 1)"
@@ -136,7 +136,7 @@ def _controls(shown: list[Measured]) -> Table:
     for one in shown:
         for threshold, label in one.thresholds().items():
             found = map(_text, (one.ratio(label), one.within(label), one.near(label)))
-            values = one.shuffled(label).to_numpy()
+            values = one.shuffled(label)
             shuffled = f"{values.mean():.3f} ({values.min():.3f} to {values.max():.3f})"
             rows.append((one.name, threshold, *found, shuffled))
     return Table(
@@ -202,9 +202,9 @@ def _corpus(run: Readings) -> Table:
         words = f"{each['words']} words, {each['pairs']} pairs of one topic"
         rows.append((f"threshold {each['name']}", words))
     for one in measured(run):
-        words = one.data["words"]
-        said = f"{words.size} documents, {float(words.mean()):.1f} words with a topic each"
-        rows.append((f"{one.name} read", said))
+        count = one.data["words"]
+        words = f"{count.size} documents, {float(count.mean()):.1f} words with a topic each"
+        rows.append((f"{one.name} read", words))
     return Table("corpus", "What was read", ("what", "how much"), tuple(rows))
 
 

@@ -15,7 +15,7 @@ from attnscope.engines import Adam, Linear, Observable, Record, Sgd, Steps
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem
 from attnscope.models import TopicObjective
-from attnscope.models.topic_transformer import Attention
+from attnscope.models.topic_transformer import AttentionMode
 from attnscope.studies.li2023._onset_model import UniformGradient, near_zero, score_norm
 from attnscope.studies.li2023._topic_documents import TopicDocumentsStudy
 from attnscope.studies.li2023.two_stage.claims import claims
@@ -78,7 +78,7 @@ class TwoStage(TopicDocumentsStudy):
     def build(self, case: str, seed: int) -> Problem:
         """Make the run of one case; all cases of a seed see the same documents."""
         task, setting = self.documents(), SETTINGS[case]
-        attention: Attention = "uniform" if setting.uniform else "learned"
+        attention: AttentionMode = "uniform" if setting.uniform else "learned"
         model = near_zero(task.vocabulary, attention, setting.noise, self.value_noise, seed)
         start = [matrix.detach().clone() for matrix in matrices(model)]
         held_out = task.sample(self.held_out, HELD_OUT)

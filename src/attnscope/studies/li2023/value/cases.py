@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from attnscope.models.topic_objective import Kind
+from attnscope.models.topic_objective import LossKind
 
 if TYPE_CHECKING:
     from attnscope.studies.li2023.value.study import Value
@@ -33,7 +33,7 @@ class Case(NamedTuple):
     tau: int
     start: float
     data: Literal["population", "sampled", "stream"] = "population"
-    kind: Kind = "squared"
+    kind: LossKind = "squared"
 
 
 def cases(study: Value) -> dict[str, Case]:

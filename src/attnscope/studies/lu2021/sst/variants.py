@@ -12,7 +12,7 @@ from attnscope.datasets.load import labelled
 from attnscope.datasets.place import data_dir
 from attnscope.models import BagAttention, classifier
 from attnscope.models.bag_attention import ScoreTable
-from attnscope.models.classifiers import Kind
+from attnscope.models.classifiers import ClassifierKind
 from attnscope.tasks.text_bags import TextBags, text_bags
 
 Model = Literal["FC", "TC"]
@@ -35,7 +35,7 @@ class Variant:
     """
 
     padded: bool
-    fixed: Kind
+    fixed: ClassifierKind
     dims: dict[Model, int]
     std: float
     query: tuple[int, float] | None
@@ -46,7 +46,7 @@ class Variant:
         """Return Attn-FC or Attn-TC at its start; one seed gives both one embedding."""
         source = torch.Generator().manual_seed(seed)
         vocabulary, dim = len(text.words), self.dims[model]
-        kind: Kind = self.fixed if model == "FC" else "TC"
+        kind: ClassifierKind = self.fixed if model == "FC" else "TC"
         head = classifier(kind, dim, len(text.classes), generator=source)
         scores = ScoreTable(vocabulary)
         if self.query is not None:

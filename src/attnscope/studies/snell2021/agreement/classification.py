@@ -18,10 +18,10 @@ from attnscope.models.class_proxy import ClassProxy, class_proxy_loss
 from attnscope.models.sequence_classifier import SequenceClassifier, classifier_loss
 from attnscope.studies.snell2021.agreement.setup import (
     PROXY_WIDTH,
-    Look,
     Numbers,
     Pass,
     Setup,
+    SplitReading,
     put_together,
 )
 from attnscope.tasks.length_batches import passes
@@ -35,7 +35,7 @@ CELLS_AT_ONCE = 2000
 """Positions that are read in one pass."""
 
 
-def read_texts(model: nn.Module, texts: Texts, salient: int = 0, room: int = 0) -> Look:
+def read_texts(model: nn.Module, texts: Texts, salient: int = 0, room: int = 0) -> SplitReading:
     """Read the classifier or the proxy on texts, see :attr:`Setup.look`."""
     return put_together(_passes(model, texts, salient), texts.lengths, room, len(texts))
 
@@ -55,10 +55,10 @@ def _passes(model: nn.Module, texts: Texts, salient: int) -> Iterator[Pass]:
             else:
                 assert isinstance(model, SequenceClassifier)
                 if rows[0] < first:
-                    seen, saliency = model.look_with_saliency(batch.source, batch.mask, batch.label)
+                    seen, saliency = model.evaluate_with_saliency(batch.source, batch.mask, batch.label)
                     delta = saliency[here]
                 else:
-                    seen = model.look(batch.source, batch.mask)
+                    seen = model.evaluate(batch.source, batch.mask)
                 logits, alpha, odds = seen.logits, seen.weights[here], seen.log_odds
             loss = F.binary_cross_entropy_with_logits(logits, batch.label, reduction="sum")
             right = int(((logits > 0) == (batch.label > 0.5)).sum())

@@ -32,7 +32,7 @@ def predictions(
 
     Args:
         truth: the group ``data``.
-        source: word numbers of all training sentences.
+        source: word ids of all training sentences.
         target: of what belongs to them: translations, or one class each.
         alpha: attention of run A, shape ``(row, position)``.
 

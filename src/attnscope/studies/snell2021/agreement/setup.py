@@ -32,7 +32,7 @@ saliency of every cell, ``None`` for what was not read."""
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class SplitReading:
     """What was read off a model on some texts."""
 
     alpha: Tensor
@@ -47,7 +47,7 @@ class Look:
     """Mean of -log p."""
 
 
-def put_together(passes: Iterable[Pass], sizes: Numbers, room: int, answers: int) -> Look:
+def put_together(passes: Iterable[Pass], sizes: Numbers, room: int, answers: int) -> SplitReading:
     """Put together what was read in several passes.
 
     Args:
@@ -66,16 +66,16 @@ def put_together(passes: Iterable[Pass], sizes: Numbers, room: int, answers: int
             if own is not None:
                 flat[here] = own
         right, loss = right + hits, loss + nats
-    return Look(alpha, lexical, delta, right / answers, loss / answers)
+    return SplitReading(alpha, lexical, delta, right / answers, loss / answers)
 
 
-def observables(read: Callable[..., Look], split: str, *arguments: Any) -> list[Observable]:
+def observables(read: Callable[..., SplitReading], split: str, *arguments: Any) -> list[Observable]:
     """Return everything that ``read(model, *arguments)`` reads on a split.
 
     The first observable does so, and those after it show what was seen: records are read in their
     order, all of them at the same step.
     """
-    seen: list[Look] = []
+    seen: list[SplitReading] = []
 
     def take(model: nn.Module) -> Tensor:
         seen[:] = [read(model, *arguments)]
@@ -126,7 +126,7 @@ class Setup:
     """Steps from one checkpoint to the next after those."""
     proxy_rates: ClassVar[Mapping[str, float]]
     """The proxy's learning rate in the released code, by data set; under "" that of all others."""
-    look: Callable[..., Look]
+    look: Callable[..., SplitReading]
     """``look(model, texts, salient, room)`` reads a model on texts, in batches of about one length,
     and the saliency of the first ``salient`` ones into ``room`` cells."""
 

@@ -18,10 +18,10 @@ from attnscope.probes.lexicon.aligned_pieces import AlignedPieces, read_aligned_
 from attnscope.probes.lexicon.bleu import corpus_bleu
 from attnscope.studies.snell2021.agreement.setup import (
     PROXY_WIDTH,
-    Look,
     Numbers,
     Pass,
     Setup,
+    SplitReading,
     observables,
     put_together,
 )
@@ -37,7 +37,7 @@ TOKENS_AT_ONCE = 1000
 """Target words that are read in one pass: each has a probability for every word."""
 
 
-def read_pairs(model: nn.Module, pairs: PiecePairs, salient: int = 0, room: int = 0) -> Look:
+def read_pairs(model: nn.Module, pairs: PiecePairs, salient: int = 0, room: int = 0) -> SplitReading:
     """Read the translation model or the proxy on pairs, see :attr:`Setup.look`."""
     tokens = int(pairs.target_lengths.sum())
     return put_together(_passes(model, pairs, salient), pairs.cells, room, tokens)
@@ -64,7 +64,7 @@ def _passes(model: nn.Module, pairs: PiecePairs, salient: int) -> Iterator[Pass]
             hits = batch.target == logs.argmax(dim=1, keepdim=True)
         else:
             assert isinstance(model, Seq2Seq)
-            seen = model.look(batch)
+            seen = model.evaluate(batch)
             alpha, log_beta, log_p = seen.weights[:, 0][here], seen.log_beta, seen.log_p
             hits = seen.predicted == batch.target
         right, loss = int((hits & target).sum()), -float(log_p.double().sum())

@@ -127,7 +127,7 @@ def observables(sequences: LabelledSequences) -> tuple[Observable, ...]:
 
     def read(model: nn.Module) -> Tensor:
         assert isinstance(model, SequenceClassifier)
-        look = model.look(sequences.source)
+        look = model.evaluate(sequences.source)
         loss = F.binary_cross_entropy_with_logits(look.logits, sequences.label.to(look.logits))
         right = (look.logits > 0) == (sequences.label > 0)
         negative = look.log_odds[sequences.position < 0]

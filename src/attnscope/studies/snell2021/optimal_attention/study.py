@@ -152,7 +152,7 @@ def reader(pairs: SequencePairs, gold: Tensor) -> Callable[[nn.Module], Tensor]:
 
     def read(model: nn.Module) -> Tensor:
         assert isinstance(model, Seq2Seq)
-        look = model.look(pairs)
+        look = model.evaluate(pairs)
         logits, offset = word_logits(model, pairs)
         best = snell2021.optimal_attention(logits[:, None], target, offset)
         alpha = look.weights[:, 0].double().numpy()

@@ -1,4 +1,4 @@
-"""Labelled sequences as the classifiers of Song 2024 read them."""
+"""Labelled sequences of tokens, read by rows: texts of bytes, images, and random labels."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class RandomLabels:
         return Batch(true.ids, true.mask, torch.from_numpy(coins)[rows])
 
 
-def fixed_rows(sequences: Sequences, count: int) -> Tensor:
-    """Return ``count`` row numbers (all, if there are fewer), the same at every call.
+def fixed_rows(sequences: Sequences, count: int | None = None) -> Tensor:
+    """Return ``count`` row numbers (all, if there are fewer or none is given), the same at every call.
 
     A larger count begins with the rows of a smaller one.
     """

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 from torch import Tensor
 
-from attnscope.studies.song2024._training_data import Sequences
+from attnscope.tasks.sequence_rows import Sequences
 
 RIDGE = 1e-2
 """Penalty of squared weights, relative to the variance of a standardised feature."""

@@ -1,0 +1,123 @@
+"""Losses of a kernel classifier, and what is read off it: losses, gradients by matrix, attention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attnscope.models.kernel_classifier import KernelClassifier
+from attnscope.tasks.sequence_rows import Batch, Sequences
+
+HELD = 2**22
+"""Attention weights of a head that are held at once."""
+MEASURES = ("loss", "accuracy")
+MATRICES = ("W_Q", "W_K", "W_V", "W_O")
+STATISTICS = ("entropy", "largest", "mass")
+
+
+class TrainingLoss:
+    """Mean cross-entropy of a mini-batch, with dropout."""
+
+    def __init__(self, sequences: Sequences) -> None:
+        self.sequences = sequences
+
+    def __call__(self, model: nn.Module, rows: Tensor | None = None) -> Tensor:
+        """Return the loss on some rows, or on all of them, in nats."""
+        batch = self.sequences.batch(torch.arange(len(self.sequences)) if rows is None else rows)
+        model.train()
+        return F.cross_entropy(model(batch.ids, batch.mask), batch.labels)
+
+
+class FixedLoss:
+    """Mean cross-entropy of one batch, in nats.
+
+    Up to the pooled tokens everything is analytic in the parameters; the head's ReLU is not.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+
+    def __call__(self, model: KernelClassifier) -> Tensor:
+        """Return the loss."""
+        return F.cross_entropy(model(self.batch.ids, self.batch.mask), self.batch.labels)
+
+    def stage(self, model: KernelClassifier) -> Tensor:
+        """Return the pooled tokens, shape ``(batch, width)``."""
+        pooled: list[Tensor] = []
+        hook = model.head_1.register_forward_pre_hook(lambda _, inputs: pooled.append(inputs[0]))
+        try:
+            model(self.batch.ids, self.batch.mask)
+        finally:
+            hook.remove()
+        return pooled[0]
+
+    def finish(self, model: KernelClassifier, stage: Tensor) -> Tensor:
+        """Return the loss from the pooled tokens, without dropout."""
+        logits = model.head_2(F.relu(model.head_1(stage)))
+        return F.cross_entropy(logits, self.batch.labels)
+
+
+def evaluate(model: KernelClassifier, sequences: Sequences, rows: Tensor) -> Tensor:
+    """Return mean cross-entropy and accuracy (:data:`MEASURES`), without dropout."""
+    loss, right = 0.0, 0
+    with resting(model), torch.no_grad():
+        for batch in chunks(model, sequences, rows):
+            logits = model(batch.ids, batch.mask)
+            loss += float(F.cross_entropy(logits, batch.labels, reduction="sum"))
+            right += int((logits.argmax(dim=1) == batch.labels).sum())
+    return torch.tensor([loss / len(rows), right / len(rows)])
+
+
+def gradient_norms(model: KernelClassifier, sequences: Sequences, rows: Tensor) -> Tensor:
+    """Return the norms of the loss's gradient by attention matrix, ``(layer, matrix)``."""
+    parameters = [layer.get_parameter(name) for layer in model.attention for name in MATRICES]
+    total = [torch.zeros_like(p) for p in parameters]
+    with resting(model), torch.enable_grad():
+        for batch in chunks(model, sequences, rows):
+            logits = model(batch.ids, batch.mask)
+            loss = F.cross_entropy(logits, batch.labels, reduction="sum") / len(rows)
+            for summed, part in zip(total, torch.autograd.grad(loss, parameters), strict=True):
+                summed += part
+    return torch.stack([g.norm() for g in total]).view(-1, len(MATRICES))
+
+
+def attention_statistics(model: KernelClassifier, batch: Batch) -> Tensor:
+    """Return entropy, largest share and sum of a row of weights, averaged; ``(layer, statistic)``.
+
+    Shares are weights over their sum, which for softmax are the weights themselves. Entropy is
+    divided by the logarithm of the number of keys: 1 for equal shares, 0 for a single key.
+    """
+    mask = torch.ones_like(batch.ids, dtype=torch.bool) if batch.mask is None else batch.mask
+    keys = mask.sum(dim=1).clamp(min=2)
+    rows = mask[:, None, :].float()
+    out = []
+    with resting(model), torch.no_grad():
+        for weights in model.attention_weights(batch.ids, batch.mask):
+            mass = weights.sum(dim=-1)
+            share = weights / mass.clamp(min=torch.finfo(mass.dtype).tiny)[..., None]
+            entropy = torch.special.entr(share).sum(dim=-1) / keys.log()[:, None, None]
+            parts = (entropy, share.amax(dim=-1), mass)
+            count = rows.sum() * weights.shape[1]
+            out.append(torch.stack([(part * rows).sum() / count for part in parts]))
+    return torch.stack(out)
+
+
+def chunks(model: KernelClassifier, sequences: Sequences, rows: Tensor) -> Iterator[Batch]:
+    """Return rows in parts that fit into memory."""
+    for part in rows.split(max(1, HELD // model.length**2)):
+        yield sequences.batch(part)
+
+
+@contextmanager
+def resting(model: nn.Module) -> Iterator[None]:
+    """Switch dropout off, and back to what it was."""
+    before = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(before)
