@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import shlex
 from pathlib import Path
@@ -67,7 +68,9 @@ def about(experiment: Experiment) -> str:
     name = experiment.name()
     if "." in name and ":" not in name:
         return summary(name)
-    return (type(experiment).__doc__ or "").strip().split("\n")[0]
+    file = inspect.getmodule(type(experiment))
+    said = getattr(file, "__doc__", "") if getattr(file, "__name__", "") != "__main__" else ""
+    return (said or type(experiment).__doc__ or "").strip().split("\n")[0]
 
 
 def _effort(experiment: Experiment, stats: xr.Dataset) -> dict[str, Any]:

@@ -151,3 +151,16 @@ def test_readings_are_taken_without_a_graph() -> None:
             record=[Record((Observable("loss", read),), Linear(3))],
         )
     assert graphs == [False] * 6
+
+
+def test_axes_and_labels_that_do_not_fit_are_refused() -> None:
+    for observable, said in (
+        (Observable("x", lambda m: m.x, ()), r"'x' has dims \(\) but returned .* shape \(2,\)"),
+        (Observable("x", lambda m: m.x, ("a", "b")), r"has dims \('a', 'b'\)"),
+        (Observable("x", lambda m: m.x, ("a",), coords={"a": ("one",)}), "has 1 labels for 'a'"),
+        (Observable("x", lambda m: m.x, ("a",), coords={"b": ("one", "two")}), "labels for 'b'"),
+    ):
+        with pytest.raises(AttnscopeError, match=said):
+            Descent(lr=0.1).run(
+                Point(1.0, 2.0), quadratic, time=1.0, record=[Record((observable,), Linear(2))]
+            )

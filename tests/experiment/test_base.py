@@ -110,3 +110,37 @@ def test_only_build_must_be_written() -> None:
         assert not found
     with pytest.raises(NotImplementedError):
         empty.build("run", 0)
+
+
+def test_a_manifest_out_of_bounds_gets_a_sentence_and_can_still_be_read(tmp_path: Path) -> None:
+    import attnscope
+
+    attnscope.run(Bowl(seeds=1), tmp_path / "run", workers=1)
+    path = tmp_path / "run" / "run.json"
+    manifest = json.loads(path.read_text())
+    manifest["spec"]["points"] = 1
+    path.write_text(json.dumps(manifest))
+    tree = attnscope.open_run(tmp_path / "run")
+    assert tree["observables/x"].sizes["step"] == 31
+    with pytest.raises(AttnscopeError, match="points = 1: expected 2 or more"):
+        attnscope.findings(tree)
+
+
+def test_flat_names_reach_into_task_and_training() -> None:
+    study = Sen(m=30, epochs=100, seeds=2)
+    assert (study.task.m, study.training.epochs, study.seeds) == (30, 100, 2)
+    assert study == Sen(seeds=2).but(m=30, epochs=100)
+    with pytest.raises(AttnscopeError, match=r"lu2021\.sen has no field 'mm'\. Did you mean 'm'"):
+        Sen(mm=30)
+    with pytest.raises(AttnscopeError, match="m = 0: expected 1 or more"):
+        Sen(m=0)
+
+
+def test_what_is_no_setting_any_more_is_refused_now_and_read_in_old_runs() -> None:
+    from attnscope.studies.snell2021 import CopyingStudy
+
+    old = {"engine": "descent", "lr": 1.0, "correct": False, "epochs": 200, "rate": 0.01}
+    assert CopyingStudy.from_json(old).training.steps == 200
+    for changes in ({"lr": 0.5}, {"correct": True}, {"engine": "descent"}):
+        with pytest.raises(AttnscopeError, match="[Ee]xpected"):
+            CopyingStudy(**changes)

@@ -183,7 +183,7 @@ def test_the_ends_of_what_can_be_run() -> None:
         model.logits(ids[:, :0])
     empty = torch.ones_like(ids, dtype=torch.bool)
     empty[1] = False
-    for call in (model.logits, model.look, model.log_odds, model.attention_weights):
+    for call in (model.logits, model.evaluate, model.log_odds, model.attention_weights):
         with pytest.raises(AttnscopeError, match="row 1 of the mask has no word"):
             call(ids, empty)
     with pytest.raises(AttnscopeError, match="row 1 of the mask has no word"):

@@ -1,4 +1,4 @@
-"""Losses of a kernel classifier, and what is read off it: losses, gradients by matrix, attention."""
+"""Losses of a kernel classifier, and what is read off it: gradients by matrix, attention."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TrainingLoss:
 
 
 class FixedLoss:
-    """Mean cross-entropy of one batch, in nats.
+    """Mean cross-entropy of one batch, in nats, in the two parts that landscapes are faster with.
 
     Up to the pooled tokens everything is analytic in the parameters; the head's ReLU is not.
     """

@@ -71,7 +71,8 @@ def _told(finding: Finding) -> Text:
     text.append(f"\n{number(finding.ours)}", style="bold")
     text.append(f" ({ends})" if ends else " (no interval)")
     text.append(f", must be {_printable(finding.criterion)}")
-    text.append(f"; paper: {_printable(finding.paper)}", style="dim")
+    if finding.paper:
+        text.append(f"; paper: {_printable(finding.paper)}", style="dim")
     text.append(f"\ncontrol, {_printable(finding.control_sentence)}: ", style="dim")
     text.append(f"{number(finding.control)}, ")
     loud = "green" if finding.control_fails else "bold white on red"

@@ -82,7 +82,7 @@ class RandomLabels:
 
 
 def fixed_rows(sequences: Sequences, count: int | None = None) -> Tensor:
-    """Return ``count`` row numbers (all, if there are fewer or none is given), the same at every call.
+    """Return ``count`` row numbers, the same at every call; all if there are fewer, or no count.
 
     A larger count begins with the rows of a smaller one.
     """

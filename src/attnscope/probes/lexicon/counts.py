@@ -69,9 +69,7 @@ def sentences(
         return words
     if isinstance(words, np.ndarray):
         if words.ndim != 2:
-            raise AttnscopeError(
-                f"word ids of shape {words.shape}: expected (sentence, position)."
-            )
+            raise AttnscopeError(f"word ids of shape {words.shape}: expected (sentence, position).")
         kept = np.ones(words.shape, dtype=bool) if mask is None else np.asarray(mask)
         if kept.dtype != bool or kept.shape != words.shape:
             raise AttnscopeError(

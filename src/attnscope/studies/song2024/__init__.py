@@ -17,7 +17,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         "convergence": ("Convergence",),
         "landscape": ("Landscape",),
-        "pathfinder": ("Pathfinder",),
+        "pathfinder": ("PathfinderStudy",),
         "query_only": ("QueryOnly",),
         "text": ("Text",),
         "regression": ("RegressionRun",),

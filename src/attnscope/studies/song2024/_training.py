@@ -2,27 +2,59 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, NamedTuple
 
 import torch
-import xarray as xr
+from torch import Tensor, nn
 
-from attnscope.engines import Descent, OneCycle
+from attnscope.bounds import Bounds, Count, Several
+from attnscope.engines import Adam, Final, Linear, Observable, OneCycle, Record, Switch
 from attnscope.errors import AttnscopeError
-from attnscope.experiment import Problem
+from attnscope.experiment import Problem, Study
 from attnscope.models.kernel_classifier import KernelClassifier
-from attnscope.report.figure import Figure
-from attnscope.report.page import Table
-from attnscope.studies.old import Claim, Study
-from attnscope.studies.song2024 import _training_claims, _training_figures, _training_tables
-from attnscope.studies.song2024._song import CITATION
-from attnscope.studies.song2024._training_data import RandomLabels, Sequences
-from attnscope.studies.song2024._training_names import RANDOM, Published
-from attnscope.studies.song2024._training_readings import TrainingLoss, records
+from attnscope.models.kernel_classifier_probe import (
+    MATRICES,
+    MEASURES,
+    STATISTICS,
+    TrainingLoss,
+    attention_statistics,
+    evaluate,
+    gradient_norms,
+)
+from attnscope.probes.bag_of_tokens import bag_accuracy
+from attnscope.studies.song2024._song import CITATION, KERNELS
+from attnscope.studies.song2024._training_claims import RANDOM, claims_of
+from attnscope.studies.song2024._training_figures import figures_of, tables_of
+from attnscope.tasks.sequence_rows import RandomLabels, Sequences, fixed_rows
+from attnscope.trajectory import Readings
 
 EPS, CLIP = 1e-6, 1.0
 """Adam's ε, and where entries of the gradient are cut (Skyformer's code)."""
+WEIGHED = 16
+"""Sequences whose attention weights are read."""
+ERRORS = 3.0
+"""Standard errors above one half that count as above chance."""
+
+
+class Published(NamedTuple):
+    """Test accuracies in Skyformer's table (mean of three seeds), and words for the task."""
+
+    softmax: float
+    gaussian: float
+    """With "kernelized attention", as it is called there."""
+    task: str
+    """What is learned."""
+    sequences: str
+    """What is classified."""
+    bag: str
+    """The baseline that only counts tokens."""
+    tokens: str
+    """What it counts."""
+    counting: str
+    """Why the transformer may do no better than counting."""
 
 
 @dataclass(frozen=True)
@@ -34,106 +66,61 @@ class KernelTraining(Study):
     cut by value, dropout 0.1. Runs of a seed begin at the same parameters and see the same batches.
     """
 
-    seeds: int = 3
-    """Number of runs of each case, with seeds 0, 1, ..."""
-    engine: Literal["flow", "descent"] = "descent"
-    """Adam, step by step."""
-    lr: float = 1.0
-    """Unit of time: time counts steps. The learning rate is ``rate``."""
-    epochs: int = 50_000
-    """Steps."""
-    points: int = 101
+    seeds: Count = 3
+    training: Adam = Adam(rate=1e-4, steps=50_000, batch=32, eps=EPS, clip=CLIP, warmup=80)
+    points: Several = 101
     """Record points, evenly spaced."""
-    rate: float = 1e-4
-    """Largest learning rate of the cycle."""
-    warmup: int = 80
-    """Steps until it is reached."""
-    batch: int = 32
-    """Sequences in a step."""
-    dropout: float = 0.1
+    dropout: Annotated[float, Bounds(0, 1, open_high=True)] = 0.1
     """Share that dropout leaves out."""
-    held_out: int = 2000
-    """Unseen sequences that are looked at on the way."""
-    last: int = 25_000
-    """Unseen sequences that are looked at in the end."""
-    probe: int = 256
+    held_out: Count = 2000
+    """Held-out sequences that are evaluated on the way."""
+    last: Count = 25_000
+    """Held-out sequences that are evaluated in the end."""
+    probe: Count = 256
     """Training sequences on which loss and gradients are read."""
 
     citation = CITATION
+    cases = (*KERNELS, RANDOM)
+    claims, figures, tables = claims_of, figures_of, tables_of
+    labels = {"measure": MEASURES, "matrix": MATRICES, "statistic": STATISTICS}
     published: ClassVar[Published]
-    """What Skyformer's table says of the task."""
-    counting: ClassVar[str]
-    """Why the transformer may do no better than counting."""
+    counted: ClassVar[int | None] = None
+    """Training sequences on which the bag of tokens is fitted; all unless given."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.engine != "descent" or self.correct or self.lr != 1:
+    def check(self) -> None:
+        """Check that points are whole steps apart, and that the cycle ends within the run."""
+        steps, warmup = self.training.steps, self.training.warmup
+        if steps % (self.points - 1):
             raise AttnscopeError(
-                f"engine = '{self.engine}', correct = {self.correct}, lr = {self.lr}: expected "
-                "'descent', False and 1; time counts steps, and the learning rate is `rate`."
+                f"points = {self.points} over {steps} steps: expected points a whole number of "
+                "steps apart."
             )
-        for name in ("batch", "held_out", "last", "probe"):
-            if getattr(self, name) < 1:
-                raise AttnscopeError(f"{name} = {getattr(self, name)}: expected 1 or more.")
-        if not 0 <= self.dropout < 1:
-            raise AttnscopeError(f"dropout = {self.dropout}: expected a share from 0 to below 1.")
-        if self.epochs % (self.points - 1):
-            raise AttnscopeError(
-                f"points = {self.points} over {self.epochs} steps: expected points a whole number "
-                "of steps apart."
-            )
-        OneCycle(self.warmup).at(0, self.epochs)
+        if warmup is not None:
+            OneCycle(warmup).at(0, steps)
 
     def sequences(self) -> tuple[Sequences, Sequences]:
         """Return what is learned from, and what is not."""
         raise NotImplementedError
 
     def shape(self) -> tuple[int, int]:
-        """Return the number of tokens there are, and the most in a sequence."""
+        """Return the vocabulary size, and the most tokens in a sequence."""
         raise NotImplementedError
-
-    def unseen(self) -> int:
-        """Return how many unseen sequences are looked at in the end."""
-        return min(self.last, len(self.sequences()[1]))
-
-    def seen_on_the_way(self) -> int:
-        """Return how many unseen sequences are looked at on the way."""
-        return min(self.held_out, len(self.sequences()[1]))
 
     def scale_words(self) -> str:
         """Say how long sequences and runs are."""
         raise NotImplementedError
 
-    def baselines(self, tree: xr.DataTree) -> list[tuple[str, float]]:
-        """Return more baselines and their accuracies."""
-        return []
+    def baselines(self, run: Readings) -> dict[str, float]:
+        """Return the accuracies of what is no transformer."""
+        return {self.published.bag: float(run.theory.bag_accuracy)}
 
-    def cases(self) -> tuple[str, ...]:
-        """Return both kernels, and softmax on labels that mean nothing."""
-        return ("softmax", "gaussian", RANDOM)
+    def unseen(self, most: int) -> int:
+        """Return how many held-out sequences there are, at most so many."""
+        return min(most, len(self.sequences()[1]))
 
-    def course(self) -> str:
-        """Say how long runs are."""
-        return f"{self.epochs:,} steps of Adam on batches of {self.batch}"
-
-    def make_engine(self, case: str = "", seed: int = 0) -> Descent:
-        """Return Adam on mini-batches, as Skyformer's code has it."""
-        train, _ = self.sequences()
-        if self.batch > len(train):
-            raise AttnscopeError(
-                f"batch = {self.batch}: expected at most the {len(train):,} training sequences."
-            )
-        return Descent(
-            lr=self.rate,
-            optimizer="adam",
-            batch_size=self.batch,
-            samples=len(train),
-            seed=seed,
-            tick=1.0,
-            eps=EPS,
-            clip=CLIP,
-            schedule=OneCycle(self.warmup),
-        )
+    def chance(self) -> float:
+        """Return the accuracy that counts as above chance: 1/2 + 3 standard errors of a coin."""
+        return 0.5 + ERRORS * 0.5 / math.sqrt(self.unseen(self.last))
 
     def model(self, kernel: str, seed: int) -> KernelClassifier:
         """Return the classifier at its start; the kernel does not change its parameters."""
@@ -148,26 +135,65 @@ class KernelTraining(Study):
         if case == RANDOM:
             train, test = RandomLabels(train, 2 * seed), RandomLabels(test, 2 * seed + 1)
         model = self.model("softmax" if case == RANDOM else case, seed)
-        reading = records(
-            train,
-            test,
-            held_out=self.held_out,
-            last=self.last,
-            probe=self.probe,
-            points=self.points,
+        return batched(train, model, self.records(train, test), seed, self.training)
+
+    def records(self, train: Sequences, test: Sequences) -> list[Record]:
+        """Return what is read off the classifier while it trains, and at both ends."""
+        seen, unseen = fixed_rows(train, self.probe), fixed_rows(test, self.held_out)
+        every = fixed_rows(test, self.last)
+        part = train.batch(seen[:WEIGHED])
+
+        def of(read: Callable[..., Tensor], *given: object) -> Callable[[nn.Module], Tensor]:
+            return lambda module: read(classifier(module), *given)
+
+        def loss(module: nn.Module) -> Tensor:
+            return evaluate(classifier(module), train, seen)[MEASURES.index("loss")]
+
+        held_out = "mean cross-entropy (nats) and accuracy on unseen sequences"
+        at_ends = "the same on more sequences, at both ends of the run"
+        trained = "mean cross-entropy of a fixed part of the training sequences, without dropout"
+        gradients, by_matrix = of(gradient_norms, train, seen), ("layer", "matrix")
+        norms = "Frobenius norm of the loss's gradient by W^Q, W^K, W^V, W^O on the same sequences"
+        weights, by_statistic = of(attention_statistics, part), ("layer", "statistic")
+        row = "of a row of weights, mean: entropy / log(keys), largest share, sum"
+        curves = (
+            Observable("held_out", of(evaluate, test, unseen), ("measure",), "", held_out),
+            Observable("train_loss", loss, (), "nats", trained),
+            Observable("gradient_norm", gradients, by_matrix, "", norms),
+            Observable("attention", weights, by_statistic, "", row),
         )
-        # Dropout draws from PyTorch's global source; the run begins here.
-        torch.manual_seed(seed)
-        return Problem(model, TrainingLoss(train), reading)
+        end = Observable("end_held_out", of(evaluate, test, every), ("measure",), "", at_ends)
+        return [Record(curves, Linear(self.points)), Record((end,), Final(), dim="end")]
 
-    def claims(self) -> tuple[Claim, ...]:
-        """Return what the poster and Skyformer's table say of these runs."""
-        return _training_claims.claims(self)
+    def theory(self, run: Readings) -> dict[str, object]:
+        """Return what counting tokens alone reaches on the same sequences."""
+        train, test = self.sequences()
+        rows = fixed_rows(train, self.counted), fixed_rows(test, self.last)
+        reached = bag_accuracy(train, test, *rows, self.shape()[0])
+        meaning = f"test accuracy of least squares on counts of {self.published.tokens}"
+        return {"bag_accuracy": ((), reached, {"meaning": meaning})}
 
-    def figures(self, tree: xr.DataTree) -> list[Figure]:
-        """Draw accuracy and loss over steps, and what attention and its gradients do."""
-        return _training_figures.figures(self, tree)
 
-    def tables(self, tree: xr.DataTree) -> list[Table]:
-        """Tabulate the end of the runs beside the published numbers."""
-        return _training_tables.tables(self, tree)
+def batched(
+    train: Sequences,
+    model: KernelClassifier,
+    records: list[Record],
+    seed: int,
+    training: Adam,
+    *switches: Switch,
+) -> Problem:
+    """Return a run of a classifier on mini-batches."""
+    if training.batch is not None and training.batch > len(train):
+        raise AttnscopeError(
+            f"batch = {training.batch}: expected at most the {len(train):,} training sequences."
+        )
+    # Dropout draws from PyTorch's global source; the run begins here.
+    torch.manual_seed(seed)
+    rows = len(train)
+    return Problem(model, TrainingLoss(train), records, rows=rows, seed=seed, switches=switches)
+
+
+def classifier(model: nn.Module) -> KernelClassifier:
+    """Return the module as what it is."""
+    assert isinstance(model, KernelClassifier)
+    return model

@@ -1,85 +1,80 @@
-"""The figures of the training studies: accuracy and loss over steps, gradients, attention."""
+"""The figures and tables of the training studies: accuracy, loss, gradients, attention."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
 
 from attnscope.probes import mean_interval
-from attnscope.report.figure import Band, Figure, Line, Mark, Panel, Rule
-from attnscope.studies.song2024._training_names import KERNELS, RANDOM, bag
-from attnscope.studies.song2024._training_readings import (
-    ACCURACY,
-    ENTROPY,
-    LARGEST,
-    LOSS,
-    MATRICES,
+from attnscope.report import Cell, Figure, Mark, Panel, Rule, Table, band
+from attnscope.studies.song2024._song import KERNELS, tabulate
+from attnscope.studies.song2024._training_claims import (
+    RANDOM,
+    end_accuracy,
+    gradient_share,
+    mean_loss,
 )
-from attnscope.trajectory import select
+from attnscope.trajectory import Readings, final, initial
 
 if TYPE_CHECKING:
     from attnscope.studies.song2024._training import KernelTraining
 
 COLORS = {"softmax": 0, "gaussian": 1, RANDOM: 3}
+ENDS = (
+    *("entropy / log(keys), start", "end", "largest share, start", "end "),
+    *("sum of a row, start", "end  "),
+)
+"""Columns of what is read of attention at both ends of a run."""
 
 
-def figures(study: KernelTraining, tree: xr.DataTree) -> list[Figure]:
-    """Return the curves of the poster, and what lies behind them."""
-    return [curves(study, tree), anatomy(study, tree)]
+def figures_of(study: KernelTraining, run: Readings) -> list[Figure]:
+    """Draw accuracy and loss over steps, and what attention and its gradients do."""
+    return [curves(study, run), anatomy(study, run)]
 
 
-def curves(study: KernelTraining, tree: xr.DataTree) -> Figure:
+def curves(study: KernelTraining, run: Readings) -> Figure:
     """Draw accuracy and loss on unseen sequences, and training loss."""
-    published = study.published
-    held_out = [(case, select(tree, "held_out", case)) for case in study.cases()]
-    accuracy = _marks((case, data.isel(measure=ACCURACY)) for case, data in held_out)
-    accuracy += [
-        Rule(published.softmax, "softmax, Skyformer after 50,000 steps"),
-        Rule(published.gaussian, "Gaussian, Skyformer after 50,000 steps"),
-        Rule(bag(tree), f"{published.bag} (least squares)"),
-    ]
-    loss = _marks((case, data.isel(measure=LOSS)) for case, data in held_out)
-    train = _marks((case, select(tree, "train_loss", case)) for case in study.cases())
-    chance = Rule(float(np.log(2)), "log 2, a guess")
+    paper, held_out = study.published, run.held_out
+    guess = Rule(float(np.log(2)), "log 2, a guess")
+    accuracy = (
+        *marks(held_out.sel(measure="accuracy")),
+        Rule(paper.softmax, "softmax, Skyformer after 50,000 steps"),
+        Rule(paper.gaussian, "Gaussian, Skyformer after 50,000 steps"),
+        Rule(float(run.theory.bag_accuracy), f"{paper.bag} (least squares)"),
+    )
+    loss, train = marks(held_out.sel(measure="loss")), marks(run.train_loss)
     return Figure(
         "curves",
         "Softmax and Gaussian attention over training",
-        f"Accuracy and loss on {study.seen_on_the_way():,} unseen {published.sequences} and loss "
-        f"on {study.probe:,} training ones over {study.epochs:,} steps, mean over {study.seeds} "
-        f"seeds with 95 % bands. {study.scale_words()} Skyformer's end values are drawn for "
-        "comparison; where sequences are shorter or steps fewer they are not what should be "
-        "reached. Labels drawn by a coin must stay at one half.",
+        f"Accuracy and loss on {study.unseen(study.held_out):,} unseen {paper.sequences} and "
+        f"loss on {study.probe:,} training ones over {study.training.steps:,} steps, mean over "
+        f"{study.seeds} seeds with 95 % bands. {study.scale_words()} Skyformer's end values are "
+        "drawn for comparison; where sequences are shorter or steps fewer they are not what "
+        "should be reached. Labels drawn by a coin must stay at one half.",
         (
-            Panel("unseen, accuracy", "step", "accuracy", tuple(accuracy)),
-            Panel("unseen, loss", "step", "cross-entropy (nats)", (*loss, chance)),
-            Panel("training, loss", "step", "cross-entropy (nats)", (*train, chance)),
+            Panel("unseen, accuracy", "step", "accuracy", accuracy),
+            Panel("unseen, loss", "step", "cross-entropy (nats)", (*loss, guess)),
+            Panel("training, loss", "step", "cross-entropy (nats)", (*train, guess)),
         ),
     )
 
 
-def anatomy(study: KernelTraining, tree: xr.DataTree) -> Figure:
+def anatomy(study: KernelTraining, run: Readings) -> Figure:
     """Draw gradients by matrix relative to that of values, entropy and largest share."""
     panels = []
     for name in ("W_Q", "W_K", "W_V"):
-        pairs = []
-        for kernel in KERNELS:
-            norms = select(tree, "gradient_norm", kernel).isel(matrix=MATRICES.index(name))
-            pairs.append((kernel, norms.mean("layer")))
+        drawn = marks(run.gradient_norm.sel(matrix=name), KERNELS, log=True)
         title = f"gradient by {name.replace('_', '^')}"
-        marks = tuple(_marks(pairs, geometric=True))
-        panels.append(Panel(title, "step", "Frobenius norm", marks, yscale="log"))
-    for statistic, title, label in (
-        (ENTROPY, "entropy of attention", "entropy / log(keys)"),
-        (LARGEST, "largest weight of a row", "share of the row"),
+        panels.append(Panel(title, "step", "Frobenius norm", drawn, yscale="log"))
+    for name, title, label in (
+        ("entropy", "entropy of attention", "entropy / log(keys)"),
+        ("largest", "largest weight of a row", "share of the row"),
     ):
-        shown = (
-            (kernel, select(tree, "attention", kernel).isel(statistic=statistic).mean("layer"))
-            for kernel in KERNELS
-        )
-        panels.append(Panel(title, "step", label, tuple(_marks(shown))))
+        drawn = marks(run.attention.sel(statistic=name), KERNELS)
+        panels.append(Panel(title, "step", label, drawn))
     return Figure(
         "anatomy",
         "Where the gradients go",
@@ -91,14 +86,86 @@ def anatomy(study: KernelTraining, tree: xr.DataTree) -> Figure:
     )
 
 
-def _marks(pairs: Iterable[tuple[str, xr.DataArray]], *, geometric: bool = False) -> list[Mark]:
-    """Return band and line of each case; ``geometric`` for a logarithmic axis."""
-    marks: list[Mark] = []
-    for case, data in pairs:
-        steps, values = data["time"].to_numpy(), data.transpose("run", "step").to_numpy()
-        mean, low, high = mean_interval(np.log(values) if geometric else values)
-        if geometric:
-            mean, low, high = np.exp(mean), np.exp(low), np.exp(high)
-        color = COLORS[case]
-        marks += [Band(steps, low, high, color=color), Line(steps, mean, case, color)]
-    return marks
+def tables_of(study: KernelTraining, run: Readings) -> list[Table]:
+    """Tabulate the end of the runs beside the published numbers, and the way there."""
+    return [ends(study, run), on_the_way(study, run)]
+
+
+def ends(study: KernelTraining, run: Readings) -> Table:
+    """Tabulate accuracies at the end beside the published ones and those of baselines."""
+    rows: list[dict[str, Cell]] = []
+
+    def add(model: str, accuracy: float, **more: Cell) -> None:
+        rows.append(
+            {
+                "model": model,
+                "accuracy (%)": round(100 * accuracy, 2),
+                "95 % interval of the mean": more.get("interval"),
+                "by seed (%)": more.get("seeds"),
+                "loss (nats)": more.get("loss"),
+                "Skyformer (%)": more.get("paper"),
+            }
+        )
+
+    def by_seed(accuracy: xr.DataArray) -> str:
+        return ", ".join(f"{100 * value:.2f}" for value in accuracy)
+
+    for case in study.cases:
+        accuracy = end_accuracy(run, case).astype(float)
+        mean, low, high = mean_interval(accuracy.to_numpy())
+        paper = getattr(study.published, case, None)
+        add(
+            case,
+            float(mean),
+            interval=None if np.isnan(low) else f"{100 * low:.2f} to {100 * high:.2f}",
+            seeds=by_seed(accuracy),
+            loss=round(float(final(run.of(case).end_held_out).sel(measure="loss").mean()), 4),
+            paper=None if paper is None else 100 * paper,
+        )
+    for kernel in KERNELS:
+        accuracy = end_accuracy(run, kernel, initial)
+        add(f"{kernel}, untrained", float(accuracy.mean()), seeds=by_seed(accuracy))
+    for name, value in study.baselines(run).items():
+        add(name, value)
+    add("above chance from", study.chance())
+    return tabulate(
+        "accuracy",
+        f"Accuracy on {study.unseen(study.last):,} unseen {study.published.sequences} at the end. "
+        + study.scale_words(),
+        rows,
+    )
+
+
+def on_the_way(study: KernelTraining, run: Readings) -> Table:
+    """Tabulate the training loss, gradients and attention, averaged over the run."""
+    rows: list[dict[str, Cell]] = []
+    for case in study.cases:
+        weights = run.of(case).attention.mean("layer").isel(step=[0, -1]).mean("seed")
+        shown = weights.transpose("statistic", "step").to_numpy().ravel()
+        rows.append(
+            {
+                "case": case,
+                "training loss (nats)": round(float(mean_loss(run, case).mean()), 4),
+                "‖∇W^Q‖/‖∇W^V‖": short(float(gradient_share(run, case).mean())),
+                **dict(zip(ENDS, map(short, shown), strict=True)),
+            }
+        )
+    return tabulate(
+        "training",
+        "Training loss and gradients over the run, attention at both ends, mean over "
+        f"{study.seeds} seeds",
+        rows,
+    )
+
+
+def short(value: float) -> float:
+    """Return three digits of a number."""
+    return float(f"{value:.3g}")
+
+
+def marks(
+    reading: xr.DataArray, cases: Sequence[str] = tuple(COLORS), *, log: bool = False
+) -> tuple[Mark, ...]:
+    """Return band and line of each case."""
+    each = (band(reading.sel(case=case), case, COLORS[case], log=log) for case in cases)
+    return tuple(mark for found in each for mark in found)

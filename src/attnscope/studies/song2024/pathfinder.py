@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
 
 import numpy as np
-import xarray as xr
 
-from attnscope.errors import AttnscopeError
-from attnscope.report.figure import Figure
-from attnscope.report.page import Table
-from attnscope.studies.song2024 import _pathfinder_figures, _pathfinder_tables
-from attnscope.studies.song2024._bag_of_tokens import bag_accuracy
-from attnscope.studies.song2024._training import KernelTraining
-from attnscope.studies.song2024._training_data import ImageRows, Sequences, fixed_rows
-from attnscope.studies.song2024._training_names import Published
-from attnscope.tasks.pathfinder import Pathfinder as Images
-from attnscope.tasks.pathfinder import PathfinderImages, PathfinderSet, check_labels
+from attnscope.bounds import Count
+from attnscope.engines import Adam
+from attnscope.report import Figure, Heat, Line, Mark, Panel, Table
+from attnscope.studies.song2024._training import CLIP, EPS, KernelTraining, Published
+from attnscope.tasks.pathfinder import (
+    Pathfinder,
+    PathfinderImages,
+    PathfinderSet,
+    check_labels,
+)
+from attnscope.tasks.sequence_rows import ImageRows, Sequences
+from attnscope.trajectory import Readings
 
-TRAIN, TEST, LOOK = range(3)
-"""Seeds of the images to learn from, of those not, and of those that are looked at."""
-COUNTED = 4000
-"""Training images on which the bag of pixels is fitted."""
+TRAIN, TEST, CHECK = range(3)
+"""Seeds of the images to learn from, of held-out ones, and of those that are checked."""
 CHECKED = 400
 """Images whose labels are checked, and whose discs are measured."""
 SHOWN = 4
@@ -31,7 +30,7 @@ SHOWN = 4
 
 
 @dataclass(frozen=True)
-class Pathfinder(KernelTraining):
+class PathfinderStudy(KernelTraining):
     """A two-layer transformer on the pixels of Pathfinder images, with either kernel.
 
     Skyformer's configuration: 32 x 32 pixels and contours of 14 paddles, 160,000 images, learning
@@ -39,26 +38,18 @@ class Pathfinder(KernelTraining):
     needed. Every pixel is a token; the released code takes black ones for padding.
     """
 
-    rate: float = 2e-4
-    """Largest learning rate of the cycle."""
-    warmup: int = 312
-    """Steps until it is reached."""
-    batch: int = 128
-    """Images in a step."""
-    last: int = 20_000
-    """Unseen images that are looked at in the end."""
-    window: int = 32
-    """Pixels along a side."""
-    contour_length: int = 14
-    """Paddles of a contour."""
-    train: int = 160_000
+    training: Adam = Adam(rate=2e-4, steps=50_000, batch=128, eps=EPS, clip=CLIP, warmup=312)
+    last: Count = 20_000
+    """Held-out images that are evaluated in the end."""
+    task: Pathfinder = Pathfinder()
+    train: Count = 160_000
     """Images to learn from."""
-    test: int = 20_000
-    """Unseen images."""
+    test: Count = 20_000
+    """Held-out images."""
 
-    quick: ClassVar[dict[str, Any]] = {
+    quick = {
         "seeds": 3,
-        "epochs": 300,
+        "steps": 300,
         "points": 7,
         "rate": 1e-3,
         "warmup": 30,
@@ -72,123 +63,122 @@ class Pathfinder(KernelTraining):
         "train": 10_000,
         "test": 2000,
     }
-    published: ClassVar[Published] = Published(
-        0.6526,
-        0.7073,
-        "whether a contour joins two discs",
-        "images",
-        "a bag of pixels",
+    published = Published(
+        softmax=0.6526,
+        gaussian=0.7073,
+        task="whether a contour joins two discs",
+        sequences="images",
+        bag="a bag of pixels",
+        tokens="grey values",
+        counting="counts of grey values say nothing of the label, so this fails where neither "
+        "kernel has left chance.",
     )
-    counting: ClassVar[str] = (
-        "counts of grey values say nothing of the label, so this fails where neither kernel has "
-        "left chance."
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.images()
-        for name in ("train", "test"):
-            if getattr(self, name) < 1:
-                raise AttnscopeError(f"{name} = {getattr(self, name)}: expected 1 or more.")
-
-    def images(self) -> Images:
-        """Return what images look like."""
-        return Images(window=self.window, contour_length=self.contour_length)
+    counted = 4000
 
     def sequences(self) -> tuple[Sequences, Sequences]:
         """Return the training images and the others."""
-        task = self.images()
-        return (
-            ImageRows(_images(task, self.train, TRAIN)),
-            ImageRows(_images(task, self.test, TEST)),
-        )
+        train, test = _images(self.task, self.train, TRAIN), _images(self.task, self.test, TEST)
+        return ImageRows(train), ImageRows(test)
 
     def shape(self) -> tuple[int, int]:
         """Return the number of grey values and of pixels."""
-        task = self.images()
-        return task.vocabulary, task.length
+        return self.task.vocabulary, self.task.length
 
     def scale_words(self) -> str:
         """Say how large images are and how long runs."""
+        task, steps = self.task, self.training.steps
         return (
-            f"Images are {self.window} x {self.window} with contours of {self.contour_length} "
-            f"paddles, runs have {self.epochs:,} steps."
+            f"Images are {task.window} x {task.window} with contours of {task.contour_length} "
+            f"paddles, runs have {steps:,} steps."
         )
 
-    def truth(self) -> xr.Dataset:
+    def truth(self) -> dict[str, object]:
         """Return some images with what was drawn, and whether a flood fill agrees with labels."""
-        task = self.images()
-        look = task.sample(CHECKED, LOOK)
-        gap = np.linalg.norm(look.truth.markers[:, 0] - look.truth.markers[:, 1], axis=-1)
-        shown = np.concatenate([np.flatnonzero(look.labels == label)[:SHOWN] for label in (0, 1)])
-        found = np.isfinite(look.truth.distractors[:, :, 0, 0, 0]).sum(axis=1)
-        return xr.Dataset(
-            {
-                "agrees": ("image", check_labels(task, look)),
-                "label": ("image", look.labels),
-                "disc_distance": ("image", gap, {"unit": "pixels"}),
-                "distractors": ("image", found),
-                "shown": (("example", "row", "column"), look.images[shown]),
-                "shown_label": ("example", look.labels[shown]),
-                "shown_snakes": (
-                    ("example", "snake", "paddle", "end", "xy"),
-                    look.truth.snakes[shown],
-                    {"unit": "pixels"},
-                ),
-                "shown_discs": (("example", "disc", "xy"), look.truth.markers[shown]),
-            }
-        )
+        drawn = self.task.sample(CHECKED, CHECK)
+        shown = np.concatenate([np.flatnonzero(drawn.labels == label)[:SHOWN] for label in (0, 1)])
+        found = np.isfinite(drawn.truth.distractors[:, :, 0, 0, 0]).sum(axis=1)
+        contours = ("example", "snake", "paddle", "end", "xy")
+        return {
+            "agrees": ("image", check_labels(self.task, drawn)),
+            "label": ("image", drawn.labels),
+            "disc_distance": ("image", disc_distance(drawn), {"unit": "pixels"}),
+            "distractors": ("image", found),
+            "shown": (("example", "row", "column"), drawn.images[shown]),
+            "shown_label": ("example", drawn.labels[shown]),
+            "shown_snakes": (contours, drawn.truth.snakes[shown], {"unit": "pixels"}),
+            "shown_discs": (("example", "disc", "xy"), drawn.truth.markers[shown]),
+        }
 
-    def theory(self, tree: xr.DataTree) -> xr.Dataset:
+    def theory(self, run: Readings) -> dict[str, object]:
         """Return what counts of grey values, and the distance of the discs alone, can tell."""
-        train, test = self.sequences()
-        vocabulary, _ = self.shape()
-        counted = fixed_rows(train, COUNTED)
-        reached = bag_accuracy(train, test, counted, fixed_rows(test, self.last), vocabulary)
-        fitted, tested = (self.images().sample(2 * CHECKED, seed) for seed in (TRAIN, TEST))
-        return xr.Dataset(
-            {
-                "bag_accuracy": (
-                    (),
-                    reached,
-                    {"meaning": "test accuracy of least squares on counts of grey values"},
-                ),
-                "distance_accuracy": (
-                    (),
-                    distance_accuracy(fitted, tested),
-                    {"meaning": "accuracy of the commoner label among discs as far apart"},
-                ),
-            }
+        fitted, tested = (self.task.sample(2 * CHECKED, seed) for seed in (TRAIN, TEST))
+        meaning = "accuracy of the commoner label among discs as far apart"
+        reached = distance_accuracy(fitted, tested)
+        return {**super().theory(run), "distance_accuracy": ((), reached, {"meaning": meaning})}
+
+    def baselines(self, run: Readings) -> dict[str, float]:
+        """Return the accuracies of counting, and of the distance between the discs."""
+        distance = float(run.theory.distance_accuracy)
+        return {**super().baselines(run), "distance of the discs alone": distance}
+
+    def figures(self, run: Readings) -> list[Figure]:
+        """Draw the curves, and images of both labels, with the contours of the last of each."""
+        window, data, panels = self.task.window, run.data, []
+        edges = np.arange(window + 1, dtype=float)
+        for label, title in ((0, "label 0, apart"), (1, "label 1, connected")):
+            examples = np.flatnonzero(data.shown_label == label)
+            for example in examples:
+                # Rows of an image go down, those of a heat map up.
+                image = data.shown[example, ::-1].astype(float).to_numpy()
+                marks: list[Mark] = [Heat(edges, edges, image, "grey value")]
+                if example == examples[-1]:
+                    for number, snake in enumerate(data.shown_snakes[example].to_numpy()):
+                        x, y = snake.reshape(-1, 2).T
+                        marks.append(Line(x, window - y, f"target contour {number + 1}", number))
+                panels.append(Panel(title, "x (pixels)", "y (pixels)", tuple(marks)))
+        samples = Figure(
+            "samples",
+            "Pathfinder images",
+            f"Images of {window} x {window} pixels with contours of {self.task.contour_length} "
+            "paddles: do the two discs sit on the same contour? The last image of each label "
+            "shows the two target contours as they were drawn; what is left are distractors.",
+            tuple(panels),
+            columns=4,
         )
+        return [*super().figures(run), samples]
 
-    def baselines(self, tree: xr.DataTree) -> list[tuple[str, float]]:
-        """Return the accuracy of the distance between the discs."""
-        return [("distance of the discs alone", float(tree["theory/distance_accuracy"]))]
+    def tables(self, run: Readings) -> list[Table]:
+        """Tabulate the end of the runs, the check of the labels, and what the discs alone tell."""
+        label, gap, window = run.data.label, run.data.disc_distance, self.task.window
+        apart = [round(float(gap[label == value].mean()), 2) for value in (0, 1)]
+        rows = {
+            "images checked": len(label),
+            "flood fill from disc to disc agrees with the label": int(run.data.agrees.sum()),
+            "of label 1 (%)": round(100 * float((label == 1).mean()), 1),
+            "distance of the discs, label 0 (pixels)": apart[0],
+            "distance of the discs, label 1 (pixels)": apart[1],
+            "distractors that found room": round(float(run.data.distractors.mean()), 2),
+        }
+        title = f"Images of {window} x {window} pixels, contours of {self.task.contour_length} "
+        images = Table("images", f"{title}paddles", ("what", "value"), tuple(rows.items()))
+        return [*super().tables(run), images]
 
-    def figures(self, tree: xr.DataTree) -> list[Figure]:
-        """Draw the curves, and some images."""
-        return [*super().figures(tree), _pathfinder_figures.samples(self, tree)]
 
-    def tables(self, tree: xr.DataTree) -> list[Table]:
-        """Tabulate the end of the runs, and the check of the labels."""
-        return [*super().tables(tree), _pathfinder_tables.images(self, tree)]
+def disc_distance(data: PathfinderImages) -> np.ndarray:
+    """Return how far apart the two discs of each image are, in pixels."""
+    first, second = data.truth.markers[:, 0], data.truth.markers[:, 1]
+    return np.asarray(np.linalg.norm(first - second, axis=-1))
 
 
 def distance_accuracy(fitted: PathfinderImages, tested: PathfinderImages) -> float:
     """Return how often the commoner label of discs as far apart, to a pixel, is right."""
-    counts: dict[int, int] = {}
-    for apart, label in zip(_apart(fitted), fitted.labels, strict=True):
-        counts[apart] = counts.get(apart, 0) + (1 if label else -1)
-    guess = np.array([counts.get(apart, 0) > 0 for apart in _apart(tested)])
-    return float((guess == (tested.labels == 1)).mean())
-
-
-def _apart(data: PathfinderImages) -> list[int]:
-    gap = np.linalg.norm(data.truth.markers[:, 0] - data.truth.markers[:, 1], axis=-1)
-    whole: list[int] = np.floor(gap).astype(int).tolist()
-    return whole
+    apart, balance = disc_distance(fitted).astype(int), Counter[int]()
+    for distance, label in zip(apart.tolist(), fitted.labels, strict=True):
+        balance[distance] += 1 if label else -1
+    guess = [balance[distance] > 0 for distance in disc_distance(tested).astype(int).tolist()]
+    return float((np.array(guess) == (tested.labels == 1)).mean())
 
 
 @lru_cache(maxsize=4)
-def _images(task: Images, count: int, seed: int) -> PathfinderSet:
+def _images(task: Pathfinder, count: int, seed: int) -> PathfinderSet:
     return PathfinderSet(task, count, seed)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
 
 import xarray as xr
 
+from attnscope.bounds import Count
 from attnscope.datasets.load import labelled
 from attnscope.datasets.place import data_dir
 from attnscope.errors import AttnscopeError
-from attnscope.studies.song2024._bag_of_tokens import bag_accuracy
-from attnscope.studies.song2024._training import KernelTraining
-from attnscope.studies.song2024._training_data import Sequences, TextRows, fixed_rows
-from attnscope.studies.song2024._training_names import Published
+from attnscope.studies.song2024._training import KernelTraining, Published
 from attnscope.tasks.byte_text import VOCABULARY, ByteText, byte_text
+from attnscope.tasks.sequence_rows import Sequences, TextRows
 
 
 @dataclass(frozen=True)
@@ -29,12 +27,12 @@ class Text(KernelTraining):
 
     data: str = "imdb"
     """A set with the splits train and test that `attnscope data` lists, or a folder of tables."""
-    length: int = 4000
+    length: Count = 4000
     """Bytes at which a text is cut."""
 
-    quick: ClassVar[dict[str, Any]] = {
+    quick = {
         "seeds": 3,
-        "epochs": 360,
+        "steps": 360,
         "points": 7,
         "rate": 1e-3,
         "warmup": 36,
@@ -45,22 +43,16 @@ class Text(KernelTraining):
         "probe": 128,
         "length": 64,
     }
-    published: ClassVar[Published] = Published(
-        0.6195,
-        0.6022,
-        "the sentiment of film reviews from their bytes",
-        "texts",
-        "a bag of bytes",
+    published = Published(
+        softmax=0.6195,
+        gaussian=0.6022,
+        task="the sentiment of film reviews from their bytes",
+        sequences="texts",
+        bag="a bag of bytes",
+        tokens="bytes",
+        counting="at 4,000 bytes least squares on the counts of single bytes is above both of "
+        "Skyformer's accuracies; what these transformers reach needs no order of the bytes.",
     )
-    counting: ClassVar[str] = (
-        "at 4,000 bytes least squares on the counts of single bytes is above both of Skyformer's "
-        "accuracies; what these transformers reach needs no order of the bytes."
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.length < 1:
-            raise AttnscopeError(f"length = {self.length}: expected 1 byte or more.")
 
     def text(self) -> ByteText:
         """Return the texts as bytes."""
@@ -68,8 +60,7 @@ class Text(KernelTraining):
 
     def sequences(self) -> tuple[Sequences, Sequences]:
         """Return the training texts and the test texts."""
-        text = self.text()
-        return TextRows(text.train), TextRows(text.test)
+        return TextRows(self.text().train), TextRows(self.text().test)
 
     def shape(self) -> tuple[int, int]:
         """Return the number of bytes and padding, and the length of a text."""
@@ -77,7 +68,8 @@ class Text(KernelTraining):
 
     def scale_words(self) -> str:
         """Say how long texts and runs are."""
-        return f"Texts are cut at {self.length:,} bytes, runs have {self.epochs:,} steps."
+        steps = self.training.steps
+        return f"Texts are cut at {self.length:,} bytes, runs have {steps:,} steps."
 
     def truth(self) -> xr.Dataset:
         """Return the sizes of the set."""
@@ -92,15 +84,6 @@ class Text(KernelTraining):
             },
             attrs={"set": text.name, "classes": list(text.classes)},
         )
-
-    def theory(self, tree: xr.DataTree) -> xr.Dataset:
-        """Return what counting bytes alone reaches on the same texts."""
-        train, test = self.sequences()
-        reached = bag_accuracy(
-            train, test, fixed_rows(train, len(train)), fixed_rows(test, self.last), VOCABULARY
-        )
-        meaning = "test accuracy of least squares on counts of bytes"
-        return xr.Dataset({"bag_accuracy": ((), reached, {"meaning": meaning})})
 
 
 @lru_cache(maxsize=2)

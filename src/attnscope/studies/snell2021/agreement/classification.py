@@ -55,7 +55,9 @@ def _passes(model: nn.Module, texts: Texts, salient: int) -> Iterator[Pass]:
             else:
                 assert isinstance(model, SequenceClassifier)
                 if rows[0] < first:
-                    seen, saliency = model.evaluate_with_saliency(batch.source, batch.mask, batch.label)
+                    seen, saliency = model.evaluate_with_saliency(
+                        batch.source, batch.mask, batch.label
+                    )
                     delta = saliency[here]
                 else:
                     seen = model.evaluate(batch.source, batch.mask)

@@ -37,7 +37,9 @@ TOKENS_AT_ONCE = 1000
 """Target words that are read in one pass: each has a probability for every word."""
 
 
-def read_pairs(model: nn.Module, pairs: PiecePairs, salient: int = 0, room: int = 0) -> SplitReading:
+def read_pairs(
+    model: nn.Module, pairs: PiecePairs, salient: int = 0, room: int = 0
+) -> SplitReading:
     """Read the translation model or the proxy on pairs, see :attr:`Setup.look`."""
     tokens = int(pairs.target_lengths.sum())
     return put_together(_passes(model, pairs, salient), pairs.cells, room, tokens)
