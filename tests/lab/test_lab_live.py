@@ -47,7 +47,7 @@ def halve(folder: Path, done: int) -> None:
 @pytest.fixture
 def half(root: Path, tmp_path: Path) -> Path:
     shutil.copytree(root / "whole", tmp_path / "half")
-    halve(tmp_path / "half", len(SMALL.cases()) + 1)
+    halve(tmp_path / "half", len(SMALL.cases) + 1)
     return tmp_path
 
 
@@ -81,7 +81,7 @@ def test_what_the_page_has_is_not_drawn_again(half: Path) -> None:
     assert [each["figure"] for each in figures] == words["figures"]
     assert words["figures"][0] == "so-far"  # what moves stands first
     assert "1 of 2 seeds" in words["notes"][0]
-    assert len(words["verdicts"]) == len(SMALL.claims())
+    assert len(words["verdicts"]) == sum(len(c.expanded()) for c in SMALL.claims())
     assert all("item" in each for each in figures)
     have = frozenset(each["print"] for each in figures)
     _, *again = scene(half, "half", have)
@@ -130,7 +130,7 @@ def test_progress_has_a_line_for_each_run_and_a_colour_for_each_case(root: Path)
     figure = progress_figure(open_run(root / "whole"))
     lines = figure.panels[0].marks
     assert len(lines) == 8
-    cases = SMALL.cases()
+    cases = SMALL.cases
     assert [(each.label, each.color) for each in lines] == [
         (case, cases.index(case)) for case, _ in SMALL.runs()
     ]

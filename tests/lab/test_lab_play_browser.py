@@ -239,7 +239,7 @@ def test_seeds_are_drawn_again_and_a_run_is_stopped(browser: Any, address: str) 
 
     open_page(browser, address, "world=song2024&width=32&sequences=15&query_scale=2&epochs=200")
     stop = "[...bench('a').querySelectorAll('button')].find((b) => b.textContent === 'Stop')"
-    run(browser, "set('a-query_scale', 6); set('a-epochs', 5)")
+    run(browser, "set('a-query_scale', 6); set('a-until', 5)")
     wait(browser, f"!{stop}.disabled")
     run(browser, f"{stop}.click()")
     said = wait(browser, "bench('a').querySelector('.notes:not([hidden])')?.textContent")

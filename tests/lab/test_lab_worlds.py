@@ -61,7 +61,9 @@ def test_the_code_that_is_shown_makes_the_drawn_numbers(
     assert len(drawn) > 8
     for ours, theirs in zip(drawn, numbers(again), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    np.testing.assert_array_equal(shown.attention.weights, study.attention(study.read(tree)).weights)
+    np.testing.assert_array_equal(
+        shown.attention.weights, study.attention(study.read(tree)).weights
+    )
     found = attnscope.findings(tree)
     assert [(f.key, f.verdict) for f in found] == [(f.key, f.verdict) for f in shown.findings]
     assert len(shown.python.splitlines()) <= 8
@@ -201,6 +203,17 @@ def test_what_is_out_of_range_is_brought_into_it_with_a_sentence() -> None:
     assert said[0] == "m = 1000000000.0 became 60: expected 1 to 60."
     assert said[1].startswith("dictionary = 3000 became 2000")
     assert len(said) == 3
+
+
+def test_addresses_that_counted_steps_still_lead_there() -> None:
+    for key, epochs, until in (
+        ("li2023", 500, 500),
+        ("song2024", "200", 2.0),
+        ("snell2021", 50, 0.05),
+    ):
+        setting, said = world(key).admit({"epochs": epochs})
+        assert (setting["until"], said) == (until, [])
+    assert world("song2024").admit({"epochs": "many"})[1]
 
 
 @pytest.mark.parametrize("value", ["abc", "nan", None, [1], {"a": 1}])

@@ -100,6 +100,7 @@ class World:
             wanted, and not to show the controls.
         controls: in the order of the page.
         opening: the value of every control when the page opens, the default of the study.
+        unit: time of a step in addresses that were sent when training time was counted in steps.
     """
 
     key: str
@@ -108,6 +109,7 @@ class World:
     study: str
     controls: tuple[Control, ...]
     opening: Setting
+    unit: float | None = None
 
     def defaults(self) -> Setting:
         """Return the value of every control, and the draw, when the page opens."""
@@ -124,6 +126,8 @@ class World:
         controls: dict[str, Control] = {control.name: control for control in self.controls}
         controls["draw"] = Slider("draw", "draw", tuple(range(LAST_DRAW + 1)))
         for name, value in wanted.items():
+            if name == "epochs" and self.unit is not None:
+                name, value = "until", _scaled(value, self.unit)
             if name not in controls:
                 said.append(f"{self.title} has no control '{name}'.{nearest(name, controls)}")
                 continue
@@ -146,3 +150,10 @@ class World:
         found = load(self.study)
         assert issubclass(found, Playable)
         return found().but(**setting)
+
+
+def _scaled(value: Any, unit: float) -> Any:
+    try:
+        return float(value) * unit
+    except (TypeError, ValueError):
+        return value

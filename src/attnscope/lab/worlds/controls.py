@@ -78,6 +78,7 @@ LI2023 = World(
         "documents": 100,
         "until": 1500,
     },
+    unit=1.0,
 )
 SCALES = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0)
 SONG2024 = World(
@@ -130,6 +131,7 @@ SONG2024 = World(
         "value_scale": 1.0,
         "output_scale": 1.0,
     },
+    unit=0.01,
 )
 STARTS = (-0.5, -0.2, -0.1, -0.05, -0.02, 0.0, 0.02, 0.05, 0.1, 0.2, 0.5)
 SNELL2021 = World(
@@ -177,6 +179,7 @@ SNELL2021 = World(
         "head_start": 0.05,
         "first_look": 0.0,
     },
+    unit=1e-3,
 )
 
 WORLDS = (LU2021, LI2023, SONG2024, SNELL2021)

@@ -66,7 +66,7 @@ def claims_of(study: KernelTraining) -> list[Claim]:
 
     def beyond(run: Readings, cases: Sequence[str]) -> xr.DataArray:
         ends = final(run.end_held_out).sel(case=list(cases), measure="accuracy")
-        return 100 * (ends.max("case") - run.theory.bag_accuracy)
+        return 100 * (ends.max("case") - float(run.theory.bag_accuracy))
 
     return [
         *(
