@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from attnscope.engines import Descent, Observable, Record
 from attnscope.engines.observe import Linear
-from attnscope.models.seq2seq import Seq2SeqReadings, Seq2Seq, Seq2SeqObjective
+from attnscope.models.seq2seq import Seq2Seq, Seq2SeqObjective, Seq2SeqReadings
 from attnscope.tasks.copying import Copying
 from attnscope.tasks.sequence_pairs import START, SequencePairs
 

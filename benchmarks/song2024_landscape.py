@@ -17,10 +17,10 @@ from rich.console import Console
 from rich.table import Table
 
 from attnscope.models.kernel_classifier import KernelClassifier
+from attnscope.models.kernel_classifier_probe import FixedLoss
 from attnscope.probes.landscapes.directions import move, random_directions, still
 from attnscope.probes.landscapes.landscape import landscape
-from attnscope.studies.song2024._landscape_loss import FixedLoss
-from attnscope.studies.song2024._training_data import Batch
+from attnscope.tasks.sequence_rows import Batch
 
 LENGTH, SEQUENCES, STEPS = 128, 16, 40
 AXIS = np.linspace(-1.0, 1.0, 51)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy_study import Bowl
 
 from attnscope import catalogue
 from attnscope.engines import Descent, Flow
@@ -15,6 +14,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.experiment import Experiment, Study
 from attnscope.experiment.spec import settings
 from attnscope.studies.lu2021 import Query, Sen
+from toy_study import Bowl
 
 
 @pytest.mark.parametrize(
@@ -142,5 +142,5 @@ def test_what_is_no_setting_any_more_is_refused_now_and_read_in_old_runs() -> No
     old = {"engine": "descent", "lr": 1.0, "correct": False, "epochs": 200, "rate": 0.01}
     assert CopyingStudy.from_json(old).training.steps == 200
     for changes in ({"lr": 0.5}, {"correct": True}, {"engine": "descent"}):
-        with pytest.raises(AttnscopeError, match="[Ee]xpected"):
+        with pytest.raises(AttnscopeError, match=r"[Ee]xpected"):
             CopyingStudy(**changes)

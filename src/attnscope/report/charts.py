@@ -151,9 +151,7 @@ def _only(reading: xr.DataArray, *dims: str) -> xr.DataArray:
     return reading.mean([dim for dim in reading.dims if dim not in dims]).transpose(*dims)
 
 
-def _pairs(
-    run: Readings, reading: xr.DataArray, over: str
-) -> list[tuple[np.ndarray, np.ndarray]]:
+def _pairs(run: Readings, reading: xr.DataArray, over: str) -> list[tuple[np.ndarray, np.ndarray]]:
     dim = record_dim(reading)
     values = _only(reading, "seed", dim).to_numpy()
     if over in CLOCKS:

@@ -11,16 +11,15 @@ import attnscope
 from attnscope.errors import AttnscopeError
 from attnscope.report.figure import Heat, Line
 from attnscope.studies.song2024 import pathfinder
-from attnscope.studies.song2024._training_names import RANDOM
-from attnscope.studies.song2024.pathfinder import Pathfinder, distance_accuracy
-from attnscope.tasks.pathfinder import Pathfinder as Images
-from attnscope.tasks.pathfinder import PathfinderImages
+from attnscope.studies.song2024._training_claims import RANDOM
+from attnscope.studies.song2024.pathfinder import PathfinderStudy, distance_accuracy
+from attnscope.tasks.pathfinder import Pathfinder, PathfinderImages
 
 pytestmark = pytest.mark.xdist_group("song2024 pathfinder")  # one fixture for all
 
-SMALL = Pathfinder(
+SMALL = PathfinderStudy().but(
     seeds=2,
-    epochs=8,
+    steps=8,
     points=3,
     rate=1e-3,
     warmup=2,
@@ -48,7 +47,7 @@ def test_all_runs_are_complete(done: xr.DataTree) -> None:
 
 def test_labels_are_checked(done: xr.DataTree) -> None:
     assert done["data/agrees"].to_numpy().all()
-    table = {row[0]: row[1] for row in SMALL.tables(done)[-1].rows}
+    table = {row[0]: row[1] for row in SMALL.tables(SMALL.read(done))[-1].rows}
     assert table["images checked"] == pathfinder.CHECKED
     assert table["flood fill from disc to disc agrees with the label"] == pathfinder.CHECKED
 
@@ -60,7 +59,7 @@ def test_counts_of_grey_values_tell_nothing(done: xr.DataTree) -> None:
 
 def test_the_distance_of_the_discs_tells_something(done: xr.DataTree) -> None:
     assert 0.65 < float(done["theory/distance_accuracy"]) < 0.9
-    images = Images(window=10, contour_length=2).sample(200, 9)
+    images = Pathfinder(window=10, contour_length=2).sample(200, 9)
     shuffled = PathfinderImages(images.images, np.roll(images.labels, 1), images.truth)
     assert distance_accuracy(images, images) > 0.65
     assert abs(distance_accuracy(images, shuffled) - 0.5) < 0.12
@@ -78,7 +77,7 @@ def test_claims_are_examined(done: xr.DataTree) -> None:
 
 
 def test_figures_show_images(done: xr.DataTree) -> None:
-    figures = SMALL.figures(done)
+    figures = SMALL.figures(SMALL.read(done))
     assert [figure.name for figure in figures] == ["curves", "anatomy", "samples"]
     panels = figures[-1].panels
     assert len(panels) == 2 * pathfinder.SHOWN
@@ -95,20 +94,30 @@ def test_images_are_drawn_once_for_all_runs() -> None:
     one, other = SMALL.sequences()[0], SMALL.sequences()[0]
     assert one.images is other.images  # type: ignore[attr-defined]
     batch = one.batch(torch.tensor([3, 1]))
-    expected = SMALL.images().sample(4, pathfinder.TRAIN)
+    expected = SMALL.task.sample(4, pathfinder.TRAIN)
     np.testing.assert_array_equal(batch.ids, expected.images.reshape(4, -1)[[3, 1]])
     assert batch.labels.tolist() == expected.labels[[3, 1]].tolist()
     assert batch.mask is None
 
 
 def test_the_published_setting() -> None:
-    paper = Pathfinder()
+    paper = PathfinderStudy()
     assert paper.shape() == (256, 1024)
-    assert (paper.batch, paper.rate, paper.warmup) == (128, 2e-4, 312)
-    assert (paper.train, paper.test, paper.contour_length) == (160_000, 20_000, 14)
-    assert paper.make_engine("softmax", 0).samples == 160_000
-    assert paper.cases()[-1] == RANDOM
+    training = paper.training
+    assert (training.batch, training.rate, training.warmup) == (128, 2e-4, 312)
+    assert (paper.train, paper.test, paper.task.contour_length) == (160_000, 20_000, 14)
+    assert len(paper.sequences()[0]) == 160_000
+    assert SMALL.build("softmax", 0).rows == 300
+    assert paper.cases[-1] == RANDOM
     assert paper.departures() == ""
+
+
+def test_old_specs_are_read() -> None:
+    old = {"engine": "descent", "lr": 1.0, "epochs": 300, "correct": False, "rate": 1e-3}
+    more = {"warmup": 30, "batch": 32, "window": 10, "contour_length": 2}
+    assert PathfinderStudy.from_json({**old, **more}) == PathfinderStudy().but(
+        steps=300, rate=1e-3, **more
+    )
 
 
 @pytest.mark.parametrize(
@@ -121,4 +130,4 @@ def test_the_published_setting() -> None:
 )
 def test_bad_input_gets_a_sentence(change: dict[str, int], words: str) -> None:
     with pytest.raises(AttnscopeError, match=words):
-        Pathfinder(**change)
+        PathfinderStudy().but(**change)

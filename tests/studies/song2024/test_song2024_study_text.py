@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -11,19 +10,23 @@ import torch
 import xarray as xr
 
 import attnscope
-from attnscope.engines import Descent, OneCycle
+from attnscope.engines import Adam
 from attnscope.errors import AttnscopeError
 from attnscope.report.drawable import drawable
-from attnscope.studies.song2024._training_claims import chance, gradient_share, mean_loss
-from attnscope.studies.song2024._training_names import RANDOM, bag, end_accuracy
+from attnscope.studies.song2024._training_claims import (
+    RANDOM,
+    end_accuracy,
+    gradient_share,
+    mean_loss,
+)
 from attnscope.studies.song2024.text import Text
-from attnscope.trajectory import select
+from attnscope.trajectory import initial
 
 pytestmark = pytest.mark.xdist_group("song2024 text")  # one fixture for all
 
 TINY = {
     "seeds": 2,
-    "epochs": 60,
+    "steps": 60,
     "points": 4,
     "rate": 5e-3,
     "warmup": 6,
@@ -51,13 +54,13 @@ def write_tables(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Text, xr.DataTree]:
     folder = tmp_path_factory.mktemp("text")
-    study = Text(data=str(write_tables(folder)), **TINY)  # type: ignore[arg-type]
+    study = Text().but(data=str(write_tables(folder)), **TINY)
     return study, attnscope.run(study, folder / "run", workers=1)
 
 
 def test_all_runs_are_complete(done: tuple[Text, xr.DataTree]) -> None:
     study, tree = done
-    assert study.cases() == ("softmax", "gaussian", RANDOM)
+    assert study.cases == ("softmax", "gaussian", RANDOM)
     assert "all 6 runs are complete" in tree.attrs["status"]
     for name in ("held_out", "train_loss", "gradient_norm", "attention", "end_held_out"):
         assert np.isfinite(tree[f"observables/{name}"]).all()
@@ -66,11 +69,12 @@ def test_all_runs_are_complete(done: tuple[Text, xr.DataTree]) -> None:
 
 def test_what_can_be_learned_is_learned(done: tuple[Text, xr.DataTree]) -> None:
     study, tree = done
+    read, chance = study.read(tree), study.chance()
     for kernel in ("softmax", "gaussian"):
-        assert (end_accuracy(tree, kernel) > chance(study)).all()
-        assert mean_loss(tree, kernel).max() < mean_loss(tree, RANDOM).min()
-    assert (end_accuracy(tree, RANDOM) < chance(study)).all()
-    assert bag(tree) > chance(study)
+        assert (end_accuracy(read, kernel) > chance).all()
+        assert mean_loss(read, kernel).max() < mean_loss(read, RANDOM).min()
+    assert (end_accuracy(read, RANDOM) < chance).all()
+    assert read.theory.bag_accuracy > chance
 
 
 def test_claims_are_decided_and_controls_fail(done: tuple[Text, xr.DataTree]) -> None:
@@ -83,22 +87,24 @@ def test_claims_are_decided_and_controls_fail(done: tuple[Text, xr.DataTree]) ->
         assert finding.control_fails, (key, finding.control)
     # The published order: softmax is the better one on text.
     assert found["order"].paper == "by 1.73 points"
-    softmax, gaussian = (end_accuracy(tree, kernel) for kernel in ("softmax", "gaussian"))
+    read = study.read(tree)
+    softmax, gaussian = (end_accuracy(read, kernel) for kernel in ("softmax", "gaussian"))
     assert found["order"].ours == pytest.approx(100 * float((softmax - gaussian).mean()))
-    ratio = gradient_share(tree, "gaussian") / gradient_share(tree, "softmax")
+    ratio = gradient_share(read, "gaussian") / gradient_share(read, "softmax")
     assert found["query-gradient"].ours == pytest.approx(float(ratio.mean()))
 
 
 def test_figures_and_tables_are_drawn(done: tuple[Text, xr.DataTree]) -> None:
     study, tree = done
-    figures = study.figures(tree)
+    read = study.read(tree)
+    figures = study.figures(read)
     assert [figure.name for figure in figures] == ["curves", "anatomy"]
     for figure in figures:
         for panel in figure.panels:
             assert drawable(panel).marks
-    accuracy, training = study.tables(tree)
+    accuracy, training = study.tables(read)
     names = [row[0] for row in accuracy.rows]
-    assert names[:3] == list(study.cases())
+    assert names[:3] == list(study.cases)
     assert "a bag of bytes" in names
     assert accuracy.rows[0][5] == pytest.approx(61.95)
     assert [row[0] for row in training.rows] == ["softmax", "gaussian", RANDOM]
@@ -106,28 +112,27 @@ def test_figures_and_tables_are_drawn(done: tuple[Text, xr.DataTree]) -> None:
 
 def test_kernels_share_start_and_batches(done: tuple[Text, xr.DataTree]) -> None:
     study, tree = done
-    one, other = (study.build(case, 1).model for case in ("softmax", "gaussian"))
-    pairs = zip(one.parameters(), other.parameters(), strict=True)
+    one, other = (study.build(case, 1) for case in ("softmax", "gaussian"))
+    pairs = zip(one.model.parameters(), other.model.parameters(), strict=True)
     assert all(torch.equal(a, b) for a, b in pairs)
-    assert study.make_engine("softmax", 1) == study.make_engine("gaussian", 1)
-    start = select(tree, "end_held_out", "softmax").isel(end=0, run=0)
-    again = select(tree, "held_out", "softmax").isel(step=0, run=0)
-    assert start.shape == again.shape == (2,)
+    assert study.engine("softmax", 1) == study.engine("gaussian", 1)
+    assert (one.rows, one.seed) == (other.rows, other.seed) == (400, 1)
+    read = study.read(tree).of("softmax")
+    assert initial(read.end_held_out).shape == initial(read.held_out).shape == (2, 2)
 
 
 def test_the_published_setting(done: tuple[Text, xr.DataTree]) -> None:
     study, _ = done
-    paper = dataclasses.replace(Text(), data=study.data)
-    assert (paper.length, paper.batch, paper.epochs) == (4000, 32, 50_000)
-    engine = paper.make_engine("softmax", 0)
-    assert isinstance(engine, Descent)
-    assert (engine.lr, engine.eps, engine.clip) == (1e-4, 1e-6, 1.0)
-    assert engine.schedule == OneCycle(80)
-    assert engine.samples == 400
+    paper = Text().but(data=study.data)
+    assert paper.length == 4000
+    assert paper.engine("softmax", 0) == Adam(
+        rate=1e-4, steps=50_000, batch=32, eps=1e-6, clip=1.0, warmup=80
+    )
+    assert paper.build("softmax", 0).rows == 400
 
 
 def test_dropout_is_the_same_however_a_run_begins(done: tuple[Text, xr.DataTree]) -> None:
-    study = dataclasses.replace(done[0], dropout=0.3)
+    study = done[0].but(dropout=0.3)
     rows, losses = torch.arange(8), []
     for noise in (0, 5):
         torch.manual_seed(noise)
@@ -139,28 +144,34 @@ def test_dropout_is_the_same_however_a_run_begins(done: tuple[Text, xr.DataTree]
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"length": 0}, "length = 0: expected 1 byte or more"),
-        ({"lr": 0.5}, "the learning rate is `rate`"),
-        ({"engine": "flow"}, "time counts steps"),
+        ({"length": 0}, "length = 0: expected 1 or more"),
+        ({"lr": 0.5}, "lr = 0.5: song2024.text has no such setting any more"),
+        ({"engine": "flow"}, "engine = 'flow': expected 'adam'"),
         ({"probe": 0}, "probe = 0: expected 1 or more"),
-        ({"dropout": 1.0}, r"dropout = 1.0: expected a share"),
+        ({"dropout": 1.0}, r"dropout = 1\.0: expected a number from 0 to below 1"),
         ({"points": 8}, "expected points a whole number of steps apart"),
         ({"warmup": 60}, "warmup = 60 in a run of 60 steps"),
     ],
 )
 def test_bad_input_gets_a_sentence(change: dict[str, object], words: str) -> None:
     with pytest.raises(AttnscopeError, match=words):
-        Text(**{**TINY, **change})  # type: ignore[arg-type]
+        Text().but(**{**TINY, **change})
+
+
+def test_old_specs_are_read() -> None:
+    old = {"engine": "descent", "lr": 1.0, "epochs": 360, "correct": False, "rate": 1e-3}
+    more = {"warmup": 36, "batch": 64, "length": 64, "points": 7}
+    assert Text.from_json({**old, **more}) == Text().but(steps=360, rate=1e-3, **more)
 
 
 def test_more_than_there_is_is_refused(done: tuple[Text, xr.DataTree], tmp_path: Path) -> None:
     study, _ = done
     with pytest.raises(AttnscopeError, match="batch = 500: expected at most the 400"):
-        dataclasses.replace(study, batch=500).make_engine("softmax", 0)
+        study.but(batch=500).build("softmax", 0)
     (tmp_path / "train.tsv").write_text("label\ttext\na\tx\nb\ty\nc\tz\n")
     (tmp_path / "test.tsv").write_text("label\ttext\na\tx\nb\ty\nc\tz\n")
     with pytest.raises(AttnscopeError, match="classes a, b, c: expected two"):
-        dataclasses.replace(study, data=str(tmp_path)).sequences()
+        study.but(data=str(tmp_path)).sequences()
 
 
 def test_a_set_that_is_not_there_says_how_to_get_it(

@@ -92,7 +92,7 @@ class TopicDocumentsRun(Playable, TopicDocumentsStudy):
 
     def engine(self, case: str, seed: int) -> Flow:
         """Return gradient flow, which follows keys and queries as small as the noise."""
-        return replace(self.training, atol=1e-3 * min(1e-5, self.noise))
+        return replace(self.training, atol=min(self.training.atol, 1e-3 * self.noise))
 
     def start(self, case: str, seed: int) -> TopicTransformer:
         """Return the model at time 0."""

@@ -40,7 +40,7 @@ class InitialDerivative(Study):
     counts that say nothing about positions.
     """
 
-    training: Flow = Flow(until=0.15, rtol=1e-4)
+    training: Flow = Flow(until=0.15, rtol=1e-4, atol=1e-4)
     points: Several = 31
     """Record points, evenly spaced."""
     widths: tuple[Count, ...] = (200, 2_000, 20_000, 200_000)
@@ -111,7 +111,8 @@ class InitialDerivative(Study):
 
     def engine(self, case: str, seed: int) -> Flow:
         """Return gradient flow; its absolute tolerance is over √d, the size of the start."""
-        return replace(self.training, atol=self.training.rtol * self.width(case) ** -0.5)
+        least = self.training.rtol * self.width(case) ** -0.5
+        return replace(self.training, atol=min(self.training.atol, least))
 
     def build(self, case: str, seed: int) -> Problem:
         """Make the run of one case with one seed, in double precision."""
