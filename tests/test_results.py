@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 import xarray as xr
-from toy_study import Bowl
 
 import attnscope
 from attnscope.claims import Finding
 from attnscope.errors import AttnscopeError
 from attnscope.results import keep_findings, page_of
+from toy_study import Bowl
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def test_the_page_says_what_was_done(tree: xr.DataTree) -> None:
     page = page_of(tree)
     assert page.title == "toy_study:Bowl"
     assert page.summary.startswith(
-        "Descent into ½ c ‖x‖², which is x₀ exp(-c t). 4 runs (2 cases, 2 seeds) of 300 epochs by "
-        "gradient descent."
+        "A study of one's own: two quadratic bowls, small enough to know everything about. 4 runs "
+        "(2 cases, 2 seeds) of 300 epochs by gradient descent."
     )
     assert page.status == "finished: all 4 runs are complete"
     assert [f.key for f in page.findings] == ["decay"]

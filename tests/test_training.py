@@ -7,7 +7,17 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from attnscope import Descent, Flow, Linear, LossBelow, Observable, Record, snapshots, train
+from attnscope import (
+    AttnscopeError,
+    Descent,
+    Flow,
+    Linear,
+    LossBelow,
+    Observable,
+    Record,
+    snapshots,
+    train,
+)
 
 
 class Point(nn.Module):
@@ -80,7 +90,19 @@ def test_a_diverging_run_says_so() -> None:
 
 
 def test_time_for_less_than_a_step_is_refused() -> None:
-    from attnscope import AttnscopeError
 
     with pytest.raises(AttnscopeError, match="expected room for one step or more"):
         train(Point(), bowl, Descent(lr=0.1), time=0.01, record=[Record((X,), Linear(3))])
+
+
+def test_axes_that_do_not_fit_are_refused() -> None:
+    model = nn.Linear(2, 1)
+    weight = Observable("weight", lambda m: m.weight[0], ("one", "two"))
+    with pytest.raises(AttnscopeError, match=r"'weight' has dims .* array of shape \(2,\)"):
+        train(
+            model,
+            lambda m: m.weight.square().sum(),
+            Flow(),
+            time=1.0,
+            record=[Record((weight,), Linear(2))],
+        )

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 
 from attnscope import studies
 from attnscope.errors import AttnscopeError, nearest
-from attnscope.trajectory.manifest import WATCHED
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -34,6 +33,8 @@ __all__ = ["load", "names", "of_file", "of_tree", "summary"]
 HERE = Path(studies.__file__).parent
 GROUP = "attnscope.studies"
 """Entry points of packages that offer studies."""
+WATCHED = "watched"
+"""What reads the runs of a model that was watched."""
 RENAMED = {"attnscope.watching.reading:Watched": WATCHED}
 """What experiments were once called; run folders remember."""
 SUCCESSORS = {

@@ -129,5 +129,6 @@ def test_the_folder_of_a_script_stays(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     assert str(tmp_path) not in search_path()
-    monkeypatch.setattr(sys.modules["__main__"], "__file__", str(tmp_path / "script.py"))
+    main, script = sys.modules["__main__"], str(tmp_path / "script.py")
+    monkeypatch.setattr(main, "__file__", script, raising=False)
     assert search_path()[0] == str(tmp_path)

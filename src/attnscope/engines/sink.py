@@ -54,7 +54,6 @@ class Memory:
         arrays = self.arrays[record]
         for observable, value in zip(self.records[record].observables, values, strict=True):
             if observable.name not in arrays:
-                observable.check(tuple(value.shape))
                 shape = (len(self.times[record]), *value.shape)
                 dtype = np.result_type(value.numpy().dtype, np.float16)
                 arrays[observable.name] = np.full(shape, np.nan, dtype=dtype)

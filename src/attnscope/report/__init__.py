@@ -51,6 +51,7 @@ __getattr__, __dir__, __all__ = attach(
         "terminal": ("claims_table",),
     },
 )
+__all__ += ["publish"]
 
 
 def publish(folder: Path, page: Page) -> Path:

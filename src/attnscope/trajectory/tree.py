@@ -111,6 +111,7 @@ def memory_tree(memory: Memory, solution: Solution, lr: float | None = None) -> 
     for record, times, arrays in zip(memory.records, memory.times, memory.arrays, strict=True):
         suffix = "" if record.dim == "step" else f"_{record.dim}"
         for observable in record.observables:
+            observable.check(arrays[observable.name].shape[1:])
             groups.setdefault(record.group, {})[observable.name] = xr.DataArray(
                 arrays[observable.name][None],
                 dims=("run", record.dim, *observable.dims),
