@@ -42,7 +42,11 @@ def test_the_minimal_study_runs_in_forty_lines(tmp_path: Path) -> None:
         ("growth-m = 5", "holds", True),
         ("growth-m = 20", "holds", True),
     ]
-    assert (out / "report.html").exists()
+    report = (out / "report.html").read_text()
+    assert "<h1>OneScore</h1>" in report
+    assert f"attnscope run {EXAMPLE} --seeds 2" in report
+    assert "from one_score import OneScore" in report
+    assert json.loads((out / "run.json").read_text())["study"] == "one_score.py:OneScore"
     assert (out / "figures" / "grown-over-step.png").exists()
     assert (out / "tables" / "end.csv").exists()
 

@@ -22,7 +22,7 @@ def tree(tmp_path: Path) -> xr.DataTree:
 
 def test_the_page_says_what_was_done(tree: xr.DataTree) -> None:
     page = page_of(tree)
-    assert page.title == "toy_study:Bowl"
+    assert page.title == "Bowl"
     assert page.summary.startswith(
         "A study of one's own: two quadratic bowls, small enough to know everything about. 4 runs "
         "(2 cases, 2 seeds) of 300 epochs by gradient descent."

@@ -183,10 +183,13 @@ def _of_module(module: str, wanted: str, name: str) -> type[Experiment]:
 
 
 def _imported(path: Path, name: str) -> ModuleType:
+    from attnscope.experiment.base import FILE
+
     found = importlib.util.spec_from_file_location(name, path)
     assert found is not None
     assert found.loader is not None
     module = importlib.util.module_from_spec(found)
+    setattr(module, FILE, str(path))
     sys.modules[name] = module
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)

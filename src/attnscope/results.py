@@ -121,6 +121,7 @@ def python_lines(experiment: Experiment) -> str:
     changes = ", ".join(f"{name}={value!r}" for name, value in _changes(experiment).items())
     package = ".".join(cls.__module__.split(".")[:3])
     module = package if cls.__module__.startswith("attnscope.") else cls.__module__
+    module = Path(cls.file()).stem if cls.file() else module
     return (
         "import attnscope\n"
         f"from {module} import {cls.__name__}\n\n"
@@ -133,7 +134,7 @@ def python_lines(experiment: Experiment) -> str:
 
 def command_line(experiment: Experiment) -> str:
     """Return the command line that makes exactly this run."""
-    words = ["attnscope", "run", experiment.name()]
+    words = ["attnscope", "run", type(experiment).file() or experiment.name()]
     for name, value in _changes(experiment).items():
         flag = name.replace("_", "-")
         if isinstance(value, bool):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from attnscope.bounds import Count, check_fields
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from attnscope.report.page import Table
 
 Scale = Literal["quick", "paper"]
+FILE = "study_file"
+"""What a module that was loaded from a file of studies calls that file."""
 KNOWN: dict[str, type[Experiment]] = {}
 """Experiments of somebody's own that this process has defined, by name."""
 
@@ -64,10 +68,17 @@ class Experiment(metaclass=Flat):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name, from where the module lies: ``lu2021.sen``, or ``module:Class``."""
+        """Return the name by where it lies: ``lu2021.sen``, ``mine.py:Mine``, ``module:Class``."""
         if _is_ours(cls.__module__):
             return ".".join(cls.__module__.split(".")[2:4])
+        if file := cls.file():
+            return f"{Path(file).name}:{cls.__qualname__}"
         return f"{cls.__module__}:{cls.__qualname__}"
+
+    @classmethod
+    def file(cls) -> str:
+        """Return the file that a study of somebody's own was loaded from, as it was named."""
+        return str(getattr(sys.modules.get(cls.__module__), FILE, ""))
 
     @classmethod
     def at(cls, scale: Scale, **changes: Any) -> Self:
@@ -175,8 +186,8 @@ class Experiment(metaclass=Flat):
         return (), ""
 
     def title(self) -> str:
-        """Return the heading of the report."""
-        return self.name()
+        """Return the heading of the report: the name, of somebody's own study its class."""
+        return self.name().split(":")[-1]
 
     def describe(self) -> str:
         """Say in a phrase what a run is, for the head of the report."""
