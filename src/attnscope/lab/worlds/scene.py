@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from attnscope.claims import Finding, examine_all
 from attnscope.experiment import AttentionOverTime, Playable, solve
@@ -47,7 +48,12 @@ def scene(study: Playable, stopped: Callable[[], bool] = lambda: False) -> Scene
     """
     solved = solve(study, stopped)
     run = study.read(solved.tree)
-    found = tuple(examine_all(study.claims(), run))
+    # On a page with several papers a source has to say which one it is of.
+    paper = re.sub(r"([a-z]+)(\d+).*", lambda m: f"{m[1].title()} {m[2]}", study.name())
+    found = tuple(
+        replace(finding, source=f"{paper}, {finding.source}")
+        for finding in examine_all(study.claims(), run)
+    )
     figures, attention = tuple(study.figures(run)), study.attention(run)
     return Scene(
         figures,
