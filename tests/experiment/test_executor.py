@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toy_study import Bowl
 
 import attnscope
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import execute, runner
 from attnscope.trajectory import RunFolder, open_run
+from toy_study import Bowl
 
 STUDY = Bowl().but(engine="descent", seeds=1)
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from toy_study import Relay
 
 import attnscope
 from attnscope.experiment import runner
+from toy_study import Relay
 
 pytestmark = pytest.mark.xdist_group("runner")
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toy_study import Bowl
 
 import attnscope
 from attnscope.errors import AttnscopeError, DiskFullError
 from attnscope.experiment import runner
 from attnscope.studies.lu2021 import Sen
 from attnscope.trajectory import RunFolder, open_run
+from toy_study import Bowl
 
 
 def listing(folder: Path) -> dict[str, tuple[int, bytes]]:

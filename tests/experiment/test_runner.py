@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from toy_study import Bowl
 
 import attnscope
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import runner
 from attnscope.studies.lu2021 import Sen
 from attnscope.trajectory import RunFolder, open_run
+from toy_study import Bowl
 
 pytestmark = pytest.mark.xdist_group("runner")  # one fixture for all
 

@@ -7,11 +7,11 @@ import signal
 from pathlib import Path
 
 import pytest
-from toy_study import Bowl
 
 import attnscope
 from attnscope.errors import AttnscopeError
 from attnscope.trajectory import RunFolder
+from toy_study import Bowl
 
 
 def test_a_talkative_study_does_not_stand_in_the_way_of_a_sentence(tmp_path: Path) -> None:

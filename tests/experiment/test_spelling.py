@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toy_study import Bowl
 
 from attnscope.cli.run import parse
 from attnscope.experiment.spec import settings
 from attnscope.results import command_line, python_lines
 from attnscope.studies.lu2021 import Capacity, Cnn, Query, Sen, Synergy
 from attnscope.trajectory import open_run
+from toy_study import Bowl
 
 NUMBERS = st.floats(1e-8, 1e3, allow_nan=False)
 COMMON = {
