@@ -110,12 +110,16 @@ class TopicWordsRun(Playable, Sen):
     def claims(self) -> list[Claim]:
         """Return what Lu 2021 says of such a run, as the study of its figures says it."""
         known = {claim.key: claim for claim in super().claims()}
-        before = (initial, "before training")
+        before, apart = (initial, "before training"), known["assumption1-scores"]
         fixed = [known["ahead-of-training"]] if self.classifier == "FC" else []
         return [
             replace(known["corollary1"], per=(self.classifier,)),
             *fixed,
-            known["assumption1-scores"],
+            replace(
+                apart,
+                sentence=apart.sentence.replace(", in all three models", ""),
+                measure=apart.measure.removesuffix(", in the model where it is least"),
+            ),
             Claim(
                 "attention",
                 "The topic word gets the largest weight in every training sentence.",
