@@ -9,7 +9,6 @@ from attnscope.trajectory.readings import (
     crossing,
     final,
     initial,
-    select,
 )
 from attnscope.trajectory.store import ZarrSink, create_store
 from attnscope.trajectory.tree import is_watched, memory_tree, open_run, run_status
@@ -31,6 +30,5 @@ __all__ = [
     "open_run",
     "run_status",
     "save_checkpoint",
-    "select",
     "write_json",
 ]

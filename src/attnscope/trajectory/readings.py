@@ -139,14 +139,6 @@ def _by_seed(data: xr.DataArray, case: str) -> xr.DataArray:
     return own.drop_vars("run", errors="ignore")
 
 
-def select(
-    tree: xr.DataTree | Readings, name: str, case: str, group: str = "observables"
-) -> xr.DataArray:
-    """Return a variable of the runs of one case, along ``run`` and ordered by seed."""
-    data: xr.DataArray = tree[group].dataset[name]
-    return data.isel(run=np.flatnonzero(data["case"].to_numpy() == case))
-
-
 def by_run(data: xr.Dataset, runs: Sequence[tuple[str, int]]) -> xr.Dataset:
     """Turn dimensions ``case, seed`` into ``run``, in the order that runs are kept in."""
     for at, dim in enumerate(("case", "seed")):
