@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -22,10 +22,15 @@ class Pool:
         function: is called as ``function(*args, job)``.
         jobs: the arguments of each.
         workers: how many processes.
+        holding: files that stay open over there, such as the lock of the folder they write to.
     """
 
     def __init__(
-        self, function: Callable[..., object], jobs: Iterable[tuple[Any, ...]], workers: int
+        self,
+        function: Callable[..., object],
+        jobs: Iterable[tuple[Any, ...]],
+        workers: int,
+        holding: Sequence[int] = (),
     ) -> None:
         self._function = function
         self._pending: SimpleQueue[tuple[int, tuple[Any, ...]]] = SimpleQueue()
@@ -34,7 +39,7 @@ class Pool:
         self._messages: SimpleQueue[tuple[int, str, Any] | None] = SimpleQueue()
         self._failures: list[Exception] = []
         self._stopping = False
-        self._workers = [Worker() for _ in range(workers)]
+        self._workers = [Worker(holding=holding) for _ in range(workers)]
         self._threads = [
             threading.Thread(target=self._serve, args=(worker,), daemon=True)
             for worker in self._workers

@@ -9,7 +9,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing import Pipe
 from typing import Any
 
@@ -20,7 +20,8 @@ from attnscope.workers.pickling import dumps, search_path
 # Not multiprocessing's own start, which imports the parent's script a second time.
 PROGRAM = """
 import signal, sys
-signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
+for each in (signal.SIGINT, signal.SIGHUP):  # They reach the whole group; the parent decides.
+    signal.signal(each, signal.SIG_IGN)
 from multiprocessing.connection import Connection
 pipe = Connection(int(sys.argv.pop()))
 given = pipe.recv()
@@ -50,10 +51,14 @@ class Worker:
     Args:
         warm_up: is called over there before the first job, without arguments.
         memory: bytes that jobs may need beyond what is used after that.
+        holding: files that stay open over there as long as the process lives, such as a lock.
     """
 
     def __init__(
-        self, warm_up: Callable[[], object] | None = None, memory: int | None = None
+        self,
+        warm_up: Callable[[], object] | None = None,
+        memory: int | None = None,
+        holding: Sequence[int] = (),
     ) -> None:
         self._path = search_path()
         first = dumps((warm_up, memory), self._path)
@@ -67,7 +72,7 @@ class Worker:
                 stdin=subprocess.DEVNULL,
                 stdout=self._printed,
                 stderr=self._printed,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[theirs.fileno(), *holding],
                 env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
             )
         self._send(pickle.dumps(self._path))
