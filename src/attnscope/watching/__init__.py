@@ -32,12 +32,10 @@ from attnscope.watching.readings.topics import Topics, read_topics
 from attnscope.watching.readings.weights import blocks, unrecognised
 from attnscope.watching.scope import Scope, new_folder
 from attnscope.watching.selection import ReadingPlan, Wanted, select
+from attnscope.watching.tokens import IDS_KEPT, Tokens, read_tokens
 from attnscope.watching.track import Every
 
 __all__ = ["Every", "Moment", "Reading", "Scope", "mass_on", "watch"]
-
-IDS_KEPT = 2**16
-"""Words of the probe batch go into the manifest up to this number of positions."""
 
 
 def watch(
@@ -52,6 +50,8 @@ def watch(
     words: WordNumbers | None = None,
     topics: Topics | None = None,
     targets: Tensor | None = None,
+    tokens: Tokens | None = None,
+    tokenizer: Any = None,
 ) -> Scope:
     """Record a model while it is trained.
 
@@ -72,6 +72,10 @@ def watch(
         words: words to follow, as numbers or as ``{name: number}``.
         topics: topics of words: by word number, or a file of them.
         targets: right answers for the probe batch, ``(row,)`` or ``(row, position)``; -100 is none.
+        tokens: words of the probe batch for people to read: a list of strings for every row, or one
+            for all rows.
+        tokenizer: names the word ids of the probe batch in place of ``tokens``: a tokenizer of
+            Hugging Face, of ``tokenizers`` or of tiktoken, or a function of a word id.
 
     Returns:
         The recording, to be entered with ``with``.
@@ -92,6 +96,7 @@ def watch(
     )
     plan = select(record, every, catalogue(watched))
     spec = _spec(watched, every, plan)
+    spec["tokens"] = _tokens(tokens, tokenizer, first)
     return Scope(
         model,
         new_folder(out),
@@ -139,6 +144,13 @@ def _spec(watched: WatchedModel, every: int, plan: ReadingPlan) -> dict[str, Any
         "probe": watched.probe is not None,
         "ids": ids.tolist() if ids is not None and ids.numel() <= IDS_KEPT else [],
     }
+
+
+def _tokens(tokens: Tokens | None, tokenizer: Any, first: Evaluation | None) -> list[list[str]]:
+    if first is None:
+        return read_tokens(tokens, tokenizer, None)
+    rows = max((len(weights) for weights in first.attention if weights.ndim == 4), default=1)
+    return read_tokens(tokens, tokenizer, first.ids, rows)
 
 
 def _labels(spec: dict[str, Any]) -> dict[str, list[str]]:
