@@ -63,6 +63,13 @@ Positive = Annotated[float, Bounds(0, math.inf, open_low=True, open_high=True)]
 Fraction = Annotated[float, Bounds(0, 1)]
 """A number from 0 to 1."""
 
+LARGEST_COUNT = 10**9
+"""No whole number may be larger: what is counted is held in memory or taken step by step."""
+LARGEST_NUMBER = 1e100
+"""No other number may be larger, so that products of a few of them stay finite."""
+QUOTED = 200
+"""Characters of a value that are quoted."""
+
 _KINDS: dict[type, tuple[type, str]] = {
     bool: (bool, "True or False"),
     int: (Integral, "a whole number"),
@@ -74,6 +81,9 @@ _KINDS: dict[type, tuple[type, str]] = {
 def check_fields(value: Any) -> None:
     """Check every field of a dataclass against its annotation.
 
+    Whatever an annotation declares: numbers are finite, and neither they nor texts are such that
+    no computation or no file could hold them.
+
     Raises:
         AttnscopeError: one is out of its bounds; the sentence quotes it.
     """
@@ -83,7 +93,7 @@ def check_fields(value: Any) -> None:
         found = getattr(value, field.name)
         expected = _fault(found, known.get(field.name, Any))
         if expected:
-            raise AttnscopeError(f"{field.name} = {found!r}: expected {expected}.")
+            raise AttnscopeError(f"{field.name} = {_quoted(found)}: expected {expected}.")
 
 
 @cache
@@ -113,9 +123,14 @@ def hints(owner: Any) -> dict[str, Any]:
 
 def _fault(value: Any, hint: Any) -> str:
     """Return what was expected instead of a value, or nothing if it is right."""
+    return _unfit(value, hint) or _excess(value, hint)
+
+
+def _unfit(value: Any, hint: Any) -> str:
+    """Return what an annotation asks for, if a value is something else."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
-        fault = _fault(value, parts[0])
+        fault = _unfit(value, parts[0])
         if fault:
             return fault
         for bounds in parts[1:]:
@@ -140,6 +155,33 @@ def _fault(value: Any, hint: Any) -> str:
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return "" if isinstance(value, hint) else f"a {hint.__name__}"
     return ""
+
+
+def _excess(value: Any, hint: Any) -> str:
+    """Return what is expected instead of a value that nothing could be done with."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return "a text that is UTF-8"
+        return "a text without NUL characters" if "\0" in value else ""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return ""
+    if int in (hint, *typing.get_args(hint)[:1]):
+        right = -LARGEST_COUNT <= value <= LARGEST_COUNT
+        return "" if right else f"a whole number of at most {LARGEST_COUNT:,}"
+    if not isinstance(value, Integral) and not math.isfinite(value):
+        return "a finite number"
+    right = -LARGEST_NUMBER <= value <= LARGEST_NUMBER
+    return "" if right else f"a number of at most {LARGEST_NUMBER:g}"
+
+
+def _quoted(value: Any) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole number of more than a few thousand digits.
+        return "a number of thousands of digits"
+    return text if len(text) <= QUOTED else f"{text[:QUOTED]}…"
 
 
 def _listed(words: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,7 @@ from attnscope.datasets.readers.stsa import read_stsa
 from attnscope.datasets.readers.table import read_tables, table_format
 from attnscope.datasets.readers.wikitext import read_wikitext
 from attnscope.datasets.readers.yelp import read_yelp
-from attnscope.datasets.text import filled, lines
+from attnscope.datasets.text import filled, lines, unreadable_as_sentence
 from attnscope.errors import AttnscopeError, nearest
 
 _SPLITS = ("train", "dev", "test")
@@ -81,8 +82,8 @@ def parallel(data: str | Path, *, data_dir: str | Path | None = None) -> Paralle
     if name not in CATALOGUE:
         # A path may hold a colon itself, so each of them is tried.
         for colon in (at for at, letter in enumerate(name) if letter == ":"):
-            source, target = Path(name[:colon]), Path(name[colon + 1 :])
-            if source.is_file() and target.is_file():
+            source, target = name[:colon], name[colon + 1 :]
+            if os.path.isfile(source) and os.path.isfile(target):
                 return parallel_files(source, target)
     raise _unknown(name, "parallel", "two files that exist, as SOURCE:TARGET")
 
@@ -140,10 +141,10 @@ def _published_pairs(key: str, folder: Path) -> ParallelText:
 
 
 def _own(data: str | Path, kind: str, expected: str) -> Path:
-    path = Path(data)
-    if str(data) in CATALOGUE or not path.exists():
+    # Not by Path.exists, which raises where a name is too long to be one.
+    if str(data) in CATALOGUE or not os.path.exists(data):
         raise _unknown(str(data), kind, expected)
-    return path
+    return Path(data)
 
 
 def _unknown(name: str, kind: str, expected: str) -> AttnscopeError:
@@ -151,7 +152,8 @@ def _unknown(name: str, kind: str, expected: str) -> AttnscopeError:
     if name in CATALOGUE:
         found = f"the set '{name}' is of the kind {CATALOGUE[name].kind}, not {kind}."
     else:
-        found = f"'{name}' is neither a {kind} set nor a path that exists.{nearest(name, keys)}"
+        short = name if len(name) <= 200 else f"{name[:200]}…"
+        found = f"'{short}' is neither a {kind} set nor a path that exists.{nearest(name, keys)}"
     return AttnscopeError(f"{found} Expected one of {', '.join(keys)}, or {expected}.")
 
 
@@ -164,7 +166,9 @@ def _tables(path: Path) -> dict[str, Path]:
             )
         return {"train": path}
     found: dict[str, Path] = {}
-    for file in sorted(path.iterdir()):
+    with unreadable_as_sentence(path):
+        files = sorted(path.iterdir())
+    for file in files:
         split = file.name.partition(".")[0]
         if split not in _SPLITS or table_format(file) is None:
             continue

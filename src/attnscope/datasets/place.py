@@ -18,10 +18,24 @@ def data_dir(given: str | Path | None = None) -> Path:
     The folder need not exist yet.
     """
     if given:
-        return Path(given).expanduser()
+        return home(given)
     if named := os.environ.get(VARIABLE):
-        return Path(named).expanduser()
+        return home(named)
     return cache_dir() / "attnscope"
+
+
+def home(path: str | Path) -> Path:
+    """Return a path with ``~`` and ``~name`` as the folder they stand for.
+
+    Raises:
+        AttnscopeError: nobody knows which folder that is.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise AttnscopeError(
+            f"'{path}': {error} Expected a path from the root or from here."
+        ) from error
 
 
 def locate(file: DataFile, folder: Path) -> Path | None:
@@ -37,7 +51,7 @@ def locate(file: DataFile, folder: Path) -> Path | None:
 def at(name: str, folder: Path) -> Path | None:
     """Return ``folder/name`` if it is there, else ``folder/name.gz`` or ``.xz``, else None."""
     candidates = (folder / f"{name}{suffix}" for suffix in ("", *PACKED))
-    return next((path for path in candidates if path.exists()), None)
+    return next((path for path in candidates if os.path.exists(path)), None)
 
 
 def require(dataset: DataSet, folder: Path) -> dict[DataFile, Path]:
@@ -67,9 +81,9 @@ def cache_dir() -> Path:
     """Return the folder in which the system keeps what can be fetched again."""
     if sys.platform == "win32":
         local = os.environ.get("LOCALAPPDATA")
-        return Path(local) if local else Path.home() / "AppData" / "Local"
+        return Path(local) if local else home("~") / "AppData" / "Local"
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
+        return home("~") / "Library" / "Caches"
     # The XDG specification says that a relative path must be ignored.
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return named if named.is_absolute() else Path.home() / ".cache"
+    return named if named.is_absolute() else home("~") / ".cache"

@@ -1,4 +1,4 @@
-"""Opening text as it was published: plain, gzip, xz, and members of zip and tar.
+"""Opening text as it was published: plain, gzip or xz, line by line.
 
 Nothing is unpacked to disk and nothing is read whole before its size is known to be small. A file
 that cannot be read is an :class:`~attnscope.errors.AttnscopeError` with its name and line.
@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import gzip
 import lzma
-import re
+import os
 import stat
-import tarfile
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, cast
 
+from attnscope.datasets.meter import Meter, Metered
 from attnscope.errors import AttnscopeError
 
 LINE_LIMIT = 10 * 2**20
 """The longest line, or document that is a file of its own, in bytes."""
 
 BLANK = "blank line"
-UNSAFE = "link or unsafe name in the archive"
 
 _MAGIC = {"gzip": b"\x1f\x8b", "xz": b"\xfd7zXZ\x00"}
 _SUFFIX = {".gz": "gzip", ".tgz": "gzip", ".xz": "xz", ".txz": "xz"}
@@ -35,11 +32,9 @@ _OPENERS: dict[str | None, Callable[..., IO[bytes]]] = {
     "xz": cast("Callable[..., IO[bytes]]", lzma.open),
     None: open,
 }
-_ARCHIVE = re.compile(r"\.(zip|tar(\.(gz|xz))?|tgz|txz)$", re.IGNORECASE)
-_DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error, zipfile.BadZipFile)
 
 
-@dataclass
+@dataclass(slots=True)
 class Place:
     """Where a reader stands, for its sentences: a file, or a member of one, and a line."""
 
@@ -53,42 +48,6 @@ class Place:
     def error(self, sentence: str) -> AttnscopeError:
         """Return the error that begins with this place; the caller raises it."""
         return AttnscopeError(f"{self}: {sentence}")
-
-
-@dataclass(frozen=True)
-class Member:
-    """One file of an archive or folder, open for a single reading.
-
-    Args:
-        path: its name inside, with ``/`` between the parts.
-        label: the archive and the name, for messages.
-        stream: its bytes; good until the next member is asked for.
-    """
-
-    path: PurePosixPath
-    label: str
-    stream: IO[bytes]
-
-    def lines(self, encoding: str = "utf-8", limit: int = LINE_LIMIT) -> Iterator[tuple[int, str]]:
-        """Yield ``(number, line)`` like :func:`lines`."""
-        return stream_lines(self.stream, self.label, encoding, limit)
-
-    def text(self, encoding: str = "utf-8", limit: int = LINE_LIMIT) -> str:
-        """Return the whole member as text, without the carriage returns at its line ends."""
-        with damage_as_sentence(Place(self.label)):
-            # In pieces: a buffered read makes room for all that it is asked for.
-            pieces = iter(lambda: self.stream.read(2**16), b"")
-            data = b"".join(_up_to(limit, pieces))
-        if len(data) > limit:
-            raise AttnscopeError(
-                f"'{self.label}' is longer than {limit} bytes: expected one document of at most "
-                "that length."
-            )
-        if encoding == "utf-8" and data.isascii() and b"\0" not in data:
-            return data.decode("ascii").replace("\r\n", "\n")
-        decode = _Decoder(self.label, encoding)
-        rows = data.split(b"\n")
-        return "\n".join(decode(number, row) for number, row in enumerate(rows, 1))
 
 
 def lines(
@@ -107,18 +66,24 @@ def lines(
 
     Raises:
         AttnscopeError: with file and line, if the file is not there, damaged or cut short, if a
-            line is too long, holds a NUL byte or is not in the encoding.
+            line is too long, holds a NUL byte or is not in the encoding; if there are more lines or
+            bytes than :mod:`attnscope.limits` allows.
     """
-    with open_bytes(path) as stream:
-        yield from stream_lines(stream, str(path), encoding, limit)
+    meter = Meter(str(path))
+    with open_bytes(path, meter) as stream:
+        yield from stream_lines(stream, str(path), meter, encoding, limit)
 
 
 def stream_lines(
-    stream: IO[bytes], name: str, encoding: str = "utf-8", limit: int = LINE_LIMIT
+    stream: IO[bytes] | Metered,
+    name: str,
+    meter: Meter,
+    encoding: str = "utf-8",
+    limit: int = LINE_LIMIT,
 ) -> Iterator[tuple[int, str]]:
     """Yield ``(number, line)`` of an open stream of bytes; see :func:`lines`."""
     place = Place(name)
-    decode = _Decoder(name, encoding)
+    decode = Decoder(name, encoding)
     while True:
         with damage_as_sentence(place):
             # Two more for the line end, so that a line of exactly the limit passes.
@@ -126,6 +91,7 @@ def stream_lines(
         if not raw:
             return
         place.line += 1
+        meter.add_row()
         raw = raw.removesuffix(b"\n").removesuffix(b"\r")
         if len(raw) > limit:
             raise place.error(
@@ -149,9 +115,10 @@ def filled(rows: Iterator[tuple[int, str]], skipped: Counter[str]) -> Iterator[t
 
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading, unpacked if it is gzip or xz."""
-    with _missing_as_sentence(path), path.open("rb") as file:
+def open_bytes(path: Path, meter: Meter) -> Iterator[Metered]:
+    """Open a file for reading, unpacked if it is gzip or xz, and count what is read of it."""
+    check_regular(path)
+    with unreadable_as_sentence(path), path.open("rb") as file:
         head = file.read(6)
     packing = next((name for name, magic in _MAGIC.items() if head.startswith(magic)), None)
     promised = _SUFFIX.get(path.suffix.lower())
@@ -161,141 +128,10 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
             f"bytes are {head!r}). Fetch it again, or take '{path.suffix}' off its name."
         )
     with _OPENERS[packing](path, "rb") as stream:
-        yield stream
+        yield Metered(stream, meter)
 
 
-def members(path: Path, skipped: Counter[str]) -> Iterator[Member]:
-    """Yield the files of a zip, a tar (plain, gzip or xz) or a folder, each once, in their order.
-
-    A tar is read from front to back without a step back, so its cost is that of unpacking. Links
-    and names that are absolute or hold ``..`` are not read; they are counted in ``skipped``. The
-    files of a folder come sorted by name.
-    """
-    if path.is_dir():
-        yield from _folder_members(path, skipped)
-        return
-    if zipfile.is_zipfile(path):
-        yield from _zip_members(path, skipped)
-    elif path.suffix.lower() == ".zip":
-        raise AttnscopeError(f"'{path}' is damaged or cut short: no zip directory at its end.")
-    else:
-        yield from _tar_members(path, skipped)
-
-
-def sources(
-    path: Path, wanted: str, skipped: Counter[str], encoding: str = "utf-8"
-) -> Iterator[tuple[str, Iterator[tuple[int, str]]]]:
-    """Yield ``(name, lines)`` of a file, or of each wanted member of an archive or folder.
-
-    Args:
-        path: a text file, or a zip, a tar or a folder.
-        wanted: the pattern of the members to read, searched for in their names.
-        skipped: counts what is left out for safety.
-        encoding: see :func:`lines`.
-
-    Raises:
-        AttnscopeError: if the archive has no such member.
-    """
-    if not (path.is_dir() or _ARCHIVE.search(path.name) or zipfile.is_zipfile(path)):
-        yield str(path), lines(path, encoding)
-        return
-    found = False
-    for member in members(path, skipped):
-        if re.search(wanted, str(member.path)):
-            found = True
-            yield member.label, member.lines(encoding)
-    if not found:
-        raise AttnscopeError(
-            f"'{path}' holds no file of the set. Expected a name that matches '{wanted}'."
-        )
-
-
-def _folder_members(path: Path, skipped: Counter[str]) -> Iterator[Member]:
-    for file in sorted(path.rglob("*")):
-        if file.is_symlink():
-            skipped[UNSAFE] += 1
-        elif file.is_file():
-            with file.open("rb") as stream:
-                yield Member(PurePosixPath(file.relative_to(path).as_posix()), str(file), stream)
-
-
-def _zip_members(path: Path, skipped: Counter[str]) -> Iterator[Member]:
-    with damage_as_sentence(Place(str(path))), zipfile.ZipFile(path) as archive:
-        entries = archive.infolist()
-        for info in entries:
-            if info.is_dir():
-                continue
-            name = PurePosixPath(info.filename)
-            # Made on Unix, an entry keeps the file's mode in the upper half.
-            if stat.S_ISLNK(info.external_attr >> 16) or _unsafe(name):
-                skipped[UNSAFE] += 1
-                continue
-            label = f"{path}/{name}"
-            try:
-                stream = archive.open(info)
-            except (RuntimeError, NotImplementedError) as error:
-                raise AttnscopeError(f"'{label}' cannot be read: {error}.") from error
-            with stream:
-                yield Member(name, label, stream)
-
-
-def _tar_members(path: Path, skipped: Counter[str]) -> Iterator[Member]:
-    place = Place(str(path), unit="member")
-    with open_bytes(path) as raw, damage_as_sentence(place):
-        tail = _Tail(raw)
-        with tarfile.open(fileobj=cast("IO[bytes]", tail), mode="r|", bufsize=2**18) as archive:
-            for info in archive:
-                place.line += 1
-                name = PurePosixPath(info.name)
-                if info.isdir():
-                    continue
-                if not info.isreg() or _unsafe(name):
-                    skipped[UNSAFE] += 1
-                    continue
-                stream = archive.extractfile(info)
-                assert stream is not None  # it is a regular file
-                yield Member(name, f"{path}/{name}", stream)
-        tail.check()
-
-
-class _Tail:
-    """A stream of bytes that knows how a tar ends: with a block of zeros.
-
-    ``tarfile`` takes the end of a file inside a header for the end of the archive, and leaves the
-    checksum at the end of a packed file unread.
-    """
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self.stream = stream
-        self.last = b""
-
-    def read(self, size: int) -> bytes:
-        data = self.stream.read(size)
-        self.last = (self.last + data[-tarfile.BLOCKSIZE :])[-tarfile.BLOCKSIZE :]
-        return data
-
-    def check(self) -> None:
-        while self.read(2**18):
-            pass
-        if self.last != bytes(tarfile.BLOCKSIZE):
-            raise tarfile.ReadError("there is no mark of the end")
-
-
-def _up_to(limit: int, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield pieces until their length is above the limit."""
-    length = 0
-    for piece in pieces:
-        yield piece
-        length += len(piece)
-        if length > limit:
-            return
-
-
-def _unsafe(name: PurePosixPath) -> bool:
-    return name.is_absolute() or ".." in name.parts or "\\" in str(name)
-
-
-class _Decoder:
+class Decoder:
     """Bytes of a line to text, or a sentence that says which encoding the file may have."""
 
     def __init__(self, name: str, encoding: str) -> None:
@@ -304,6 +140,7 @@ class _Decoder:
         self.seen = False  # a line that is UTF-8 and not ASCII: then a bad one means a mixture
 
     def __call__(self, number: int, raw: bytes) -> str:
+        """Return the text of a line; ``number`` is which one."""
         if number == 1 and self.encoding == "utf-8":
             raw = raw.removeprefix(b"\xef\xbb\xbf")
         self.place.line = number
@@ -333,23 +170,44 @@ class _Decoder:
         )
 
 
+def check_regular(path: Path) -> None:
+    """Refuse what is no file to read from front to back twice: a device, a pipe, a folder.
+
+    Raises:
+        AttnscopeError: it is one, or it is not there.
+    """
+    with unreadable_as_sentence(path):
+        mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, a socket or a device"
+        raise AttnscopeError(f"'{path}' is {kind}. Expected a file.")
+
+
 @contextmanager
-def _missing_as_sentence(path: Path) -> Iterator[None]:
+def unreadable_as_sentence(path: Path) -> Iterator[None]:
+    """Turn what the system says of a file that cannot be opened into a sentence."""
     try:
         yield
-    except OSError as error:
-        what = error.strerror or error
+    except (OSError, ValueError) as error:  # ValueError: the name holds a NUL
+        what = getattr(error, "strerror", None) or error
         raise AttnscopeError(f"'{path}' cannot be read: {what}. Expected a file.") from error
 
 
 @contextmanager
 def damage_as_sentence(place: Place) -> Iterator[None]:
-    """Turn what a damaged packed file raises into a sentence that says how far it was read."""
+    """Turn what a damaged packed file raises into a sentence that says how far it was read.
+
+    The libraries that unpack raise whatever the bytes lead them to (a negative offset is a
+    ``ValueError``, an unknown method a ``NotImplementedError``, a huge dictionary a
+    ``MemoryError``), so every exception in here is damage, save a sentence of our own.
+    """
     try:
         yield
-    except (*_DAMAGE, tarfile.ReadError) as error:
+    except AttnscopeError:
+        raise
+    except Exception as error:
         read = f"it was read up to {place.unit} {place.line}" if place.line else "nothing was read"
         raise AttnscopeError(
-            f"'{place.name}' is damaged, cut short or not what its name says: {read} ({error}). "
-            "Expected a whole file; fetch it again."
+            f"'{place.name}' is damaged, cut short or not what its name says: {read} "
+            f"({error or type(error).__name__}). Expected a whole file; fetch it again."
         ) from error

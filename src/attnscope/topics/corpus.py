@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
-from attnscope.datasets.text import LINE_LIMIT, Place, members, stream_lines
+from attnscope.datasets.archives import members
+from attnscope.datasets.meter import Meter
+from attnscope.datasets.place import home
+from attnscope.datasets.text import LINE_LIMIT, Place, check_regular, stream_lines
 from attnscope.errors import AttnscopeError, nearest
+from attnscope.limits import STREAMED_BYTES, STREAMED_ROWS
 from attnscope.topics import wikipedia, wikitext
 from attnscope.topics.unpack import PackedFile
 
@@ -38,15 +43,16 @@ def stream(corpus: str | Path, kind: CorpusKind | None = None) -> Iterator[str]:
         UserWarning: a dump is cut short; the pages that are whole are given.
 
     Raises:
-        AttnscopeError: there is no such file, or one is not text, damaged, or no dump after all.
+        AttnscopeError: there is no such file, or one is not text, damaged, or no dump after all; or
+            there is more than :mod:`attnscope.limits` allows.
     """
-    path = Path(corpus).expanduser()
+    path = home(corpus)
     if kind is not None and kind not in KINDS:
         raise AttnscopeError(
             f"there is no kind of corpus '{kind}'.{nearest(kind, KINDS)} Expected one of: "
             f"{', '.join(KINDS)}."
         )
-    if not path.exists():
+    if not os.path.exists(path):
         raise AttnscopeError(
             f"the corpus '{corpus}' is not there: expected a folder of text files, a file with one "
             "document a line, a WikiText file, or a Wikipedia XML dump."
@@ -65,17 +71,19 @@ def _sources(path: Path) -> Iterator[tuple[PackedFile, bool]]:
             f"'{path}' is a tar packed by bzip2: expected a zip, or a tar that is plain or packed "
             "by gzip or xz. Unpack it and name the folder."
         )
-    if path.is_dir() or zipfile.is_zipfile(path) or name.endswith(_TARS):
-        for member in members(path, Counter()):
+    if not os.path.isdir(path):
+        check_regular(path)
+    if os.path.isdir(path) or zipfile.is_zipfile(path) or name.endswith(_TARS):
+        for member in members(path, Counter(), STREAMED_ROWS, STREAMED_BYTES):
             if not any(part.startswith(".") for part in member.path.parts):
-                yield PackedFile(member.label, member.stream), True
+                yield PackedFile(member.label, member.stream, member.meter), True
         return
     try:
         file = path.open("rb")
     except OSError as error:
         raise AttnscopeError(f"'{path}' cannot be read: {error.strerror}.") from error
     with file:
-        yield PackedFile(str(path), file), False
+        yield PackedFile(str(path), file, Meter(str(path), STREAMED_ROWS, STREAMED_BYTES)), False
 
 
 def _kind(source: PackedFile, otherwise: CorpusKind) -> CorpusKind:
@@ -115,7 +123,7 @@ def _documents(source: PackedFile, kind: CorpusKind) -> Iterator[str]:
 
 
 def _lines(source: PackedFile, place: Place) -> Iterator[tuple[int, str]]:
-    for number, line in stream_lines(source.stream, source.label):
+    for number, line in stream_lines(source.stream, source.label, source.meter):
         place.line = number
         yield number, line
 

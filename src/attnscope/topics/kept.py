@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from attnscope.bounds import Count, Several, check_fields
 from attnscope.datasets.catalogue import CATALOGUE
-from attnscope.datasets.place import cache_dir, data_dir, require
+from attnscope.datasets.place import cache_dir, data_dir, home, require
 from attnscope.errors import AttnscopeError
 from attnscope.topics.corpus import stream
 from attnscope.topics.lda import fit_topics
@@ -43,8 +44,8 @@ class TopicFit:
         Raises:
             AttnscopeError: it is not there; the sentence says how to get it.
         """
-        path = Path(self.corpus).expanduser()
-        if path.exists():
+        path = home(self.corpus)
+        if os.path.exists(path):
             return path
         if self.corpus == WIKITEXT:
             return next(iter(require(CATALOGUE[WIKITEXT], data_dir()).values()))

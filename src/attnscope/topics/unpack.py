@@ -6,11 +6,11 @@ import bz2
 import gzip
 import io
 import lzma
-import tarfile
-import zipfile
-import zlib
 from collections.abc import Callable
 from typing import IO, Any, cast
+
+from attnscope.datasets.meter import Meter, Metered
+from attnscope.errors import AttnscopeError
 
 _PACKINGS: tuple[tuple[bytes, Callable[..., Any]], ...] = (
     (b"\x1f\x8b", gzip.open),
@@ -18,17 +18,6 @@ _PACKINGS: tuple[tuple[bytes, Callable[..., Any]], ...] = (
     (b"BZh", bz2.open),
 )
 _BLOCK = 2**16
-
-DAMAGE = (
-    EOFError,
-    OSError,
-    gzip.BadGzipFile,
-    lzma.LZMAError,
-    zlib.error,
-    zipfile.BadZipFile,
-    tarfile.ReadError,
-)
-"""What a packed stream raises where it is damaged or cut short."""
 
 
 class Bytes(io.RawIOBase):
@@ -38,9 +27,10 @@ class Bytes(io.RawIOBase):
     instead, so that all bytes before the damage are read, and keeps what went wrong.
     """
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes] | Metered, meter: Meter | None = None) -> None:
         super().__init__()
         self.stream = stream
+        self.meter = meter
         self.damage: Exception | None = None
 
     def readable(self) -> bool:
@@ -55,9 +45,13 @@ class Bytes(io.RawIOBase):
         read = getattr(self.stream, "read1", self.stream.read)
         try:
             data = read(min(len(buffer), _BLOCK))
-        except DAMAGE as error:
+        except AttnscopeError:
+            raise
+        except Exception as error:  # The libraries raise whatever damaged bytes lead them to.
             self.damage = error
             return 0
+        if self.meter is not None:
+            self.meter.add_bytes(len(data))
         buffer[: len(data)] = data
         return len(data)
 
@@ -68,9 +62,11 @@ class PackedFile:
     Args:
         label: the name.
         stream: its bytes, plain or packed by gzip, xz or bzip2; which is told by the first ones.
+        meter: counts rows and bytes, after unpacking.
     """
 
-    def __init__(self, label: str, stream: IO[bytes]) -> None:
+    def __init__(self, label: str, stream: IO[bytes] | Metered, meter: Meter) -> None:
+        self.meter = meter
         self.label = label
         self.outer = Bytes(stream)
         self.inner: Bytes | None = None
@@ -78,7 +74,7 @@ class PackedFile:
         head = self.stream.peek(6)[:6]
         for magic, unpack in _PACKINGS:
             if head.startswith(magic):
-                self.inner = Bytes(cast("IO[bytes]", unpack(self.stream, "rb")))
+                self.inner = Bytes(cast("IO[bytes]", unpack(self.stream, "rb")), meter)
                 self.stream = io.BufferedReader(self.inner, _BLOCK)
                 break
 

@@ -9,7 +9,7 @@ from attnscope.datasets.kinds import Alignments
 from attnscope.datasets.text import Place, lines
 from attnscope.errors import AttnscopeError
 
-_LINK = re.compile(r"([0-9]+)([-p])([0-9]+)")
+_LINK = re.compile(r"([0-9]{1,9})([-p])([0-9]{1,9})")
 
 
 def read_alignments(sentences: Path, links: Path) -> Alignments:

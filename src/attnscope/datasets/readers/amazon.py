@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from attnscope.datasets.archives import sources
 from attnscope.datasets.kinds import Rows, Split
 from attnscope.datasets.readers.delimited import tsv_records
-from attnscope.datasets.text import Place, sources
+from attnscope.datasets.text import Place
 
 CLASSES = ("negative", "positive")
 NEUTRAL = "rating of 3"

@@ -6,14 +6,15 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from attnscope.datasets.archives import by_number, members
 from attnscope.datasets.kinds import Rows, Split
-from attnscope.datasets.text import Place, members
+from attnscope.datasets.text import Place
 from attnscope.errors import AttnscopeError
 
 CLASSES = ("neg", "pos")
 UNLABELLED = "unlabelled review"
 
-_REVIEW = re.compile(r"(?:^|/)(train|test)/(pos|neg|unsup)/(\d+)_\d+\.txt$")
+_REVIEW = re.compile(r"(?:^|/)(train|test)/(pos|neg|unsup)/([0-9]+)_[0-9]+\.txt$")
 
 
 def read_imdb(path: Path) -> dict[str, Split]:
@@ -26,7 +27,7 @@ def read_imdb(path: Path) -> dict[str, Split]:
     Args:
         path: ``aclImdb_v1.tar.gz``, the same as ``.tar.xz`` or ``.zip``, or the unpacked folder.
     """
-    found: dict[str, list[tuple[str, int, str, str]]] = {"train": [], "test": []}
+    found: dict[str, list[tuple[str, tuple[int, str], str, str]]] = {"train": [], "test": []}
     skipped: Counter[str] = Counter()
     for member in members(path, skipped):
         match = _REVIEW.search(str(member.path))
@@ -36,7 +37,7 @@ def read_imdb(path: Path) -> dict[str, Split]:
         if label == "unsup":
             skipped[UNLABELLED] += 1
             continue
-        found[split].append((label, int(number), member.text(), member.label))
+        found[split].append((label, by_number(number), member.text(), member.label))
     splits = {}
     for split, reviews in found.items():
         if not reviews:

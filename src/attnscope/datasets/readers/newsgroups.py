@@ -6,13 +6,14 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from attnscope.datasets.archives import by_number, members
 from attnscope.datasets.kinds import EMPTY_TEXT, Rows, Split
-from attnscope.datasets.text import Place, members
+from attnscope.datasets.text import Place
 from attnscope.errors import AttnscopeError
 
 NO_BODY = "message without a body"
 
-_MESSAGE = re.compile(r"(?:^|/)20news-bydate-(train|test)/([^/]+)/(\d+)$")
+_MESSAGE = re.compile(r"(?:^|/)20news-bydate-(train|test)/([^/]+)/([0-9]+)$")
 
 
 def read_newsgroups(path: Path, groups: tuple[str, ...]) -> dict[str, Split]:
@@ -27,13 +28,14 @@ def read_newsgroups(path: Path, groups: tuple[str, ...]) -> dict[str, Split]:
             ``20news-bydate-test``.
         groups: the names of the groups, which are the classes.
     """
-    found: dict[str, list[tuple[str, int, str, str]]] = {"train": [], "test": []}
+    found: dict[str, list[tuple[str, tuple[int, str], str, str]]] = {"train": [], "test": []}
     skipped: Counter[str] = Counter()
     for member in members(path, skipped):
         match = _MESSAGE.search(str(member.path))
         if match is not None:
             split, group, number = match.groups()
-            found[split].append((group, int(number), member.text("latin-1"), member.label))
+            text = member.text("latin-1")
+            found[split].append((group, by_number(number), text, member.label))
     splits = {}
     for split, messages in found.items():
         if not messages:

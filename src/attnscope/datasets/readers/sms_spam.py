@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from attnscope.datasets.archives import sources
 from attnscope.datasets.kinds import Rows, Split
 from attnscope.datasets.readers.delimited import tsv_records
-from attnscope.datasets.text import Place, sources
+from attnscope.datasets.text import Place
 
 CLASSES = ("ham", "spam")
 

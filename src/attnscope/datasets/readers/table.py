@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -43,24 +44,27 @@ def read_tables(paths: dict[str, Path]) -> tuple[tuple[str, ...], dict[str, Spli
             training table does not have.
     """
     tables = {split: _Table(path) for split, path in paths.items()}
-    classes = _ordered({label for label, _, _ in tables["train"].records})
+    classes = _ordered(set(tables["train"].labels))
     splits = {}
     for split, table in tables.items():
         rows = Rows(classes)
         rows.skipped.update(table.skipped)
-        for label, text, place in table.records:
-            rows.add(text, label, place)
+        for label, text, line in zip(table.labels, table.texts, table.lines, strict=True):
+            rows.add(text, label, Place(str(table.path), line))
         splits[split] = rows.split()
     return classes, splits
 
 
 class _Table:
-    """The records of one file: label, text and place."""
+    """The records of one file: label, text and line, a row a few dozen bytes beside its text."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.skipped: Counter[str] = Counter()
-        self.records: list[tuple[str, str, Place]] = []
+        self.labels: list[str] = []
+        self.texts: list[str] = []
+        self.lines = array("q")
+        known: dict[str, str] = {}
         columns: tuple[int, int, int] | None = None  # label, text, and how many there are
         header = False
         for number, fields in self._rows():
@@ -80,10 +84,12 @@ class _Table:
             if not label:
                 raise place.error("the label is empty. Expected a label for every text.")
             if text.strip():
-                self.records.append((label, text, place))
+                self.labels.append(known.setdefault(label, label))
+                self.texts.append(text)
+                self.lines.append(number)
             else:
                 self.skipped[EMPTY_TEXT] += 1
-        if not self.records:
+        if not self.texts:
             raise AttnscopeError(f"'{path}' holds no text with a label. {_RULE}")
         if not header:
             self._doubt()
@@ -95,11 +101,9 @@ class _Table:
 
     def _doubt(self) -> None:
         """Refuse a table without header whose first column cannot be the label."""
-        labels = Counter(label for label, _, _ in self.records)
-        texts = {text for _, text, _ in self.records}
-        first = self.records[0][0]
-        place = self.records[0][2]
-        if len(self.records) > 2 and len(labels) > len(texts):
+        labels, texts = Counter(self.labels), set(self.texts)
+        first, place = self.labels[0], Place(str(self.path), self.lines[0])
+        if len(self.texts) > 2 and len(labels) > len(texts):
             raise place.error(
                 f"from here on there are {len(labels)} different labels and {len(texts)} different "
                 f"texts, so the columns seem to be text and label. {_RULE}"

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+from attnscope.datasets.archives import sources
 from attnscope.datasets.readers.delimited import csv_records
-from attnscope.datasets.text import Place, sources
+from attnscope.datasets.text import Place
 from attnscope.errors import AttnscopeError
 
 BEFORE = "line before the first heading"

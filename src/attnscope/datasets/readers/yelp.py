@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from attnscope.datasets.archives import sources
 from attnscope.datasets.kinds import Rows, Split
 from attnscope.datasets.readers.delimited import csv_records
-from attnscope.datasets.text import Place, filled, sources
+from attnscope.datasets.text import Place, filled
 
 CLASSES = ("negative", "positive")
 NEUTRAL = "three stars"
@@ -47,11 +48,16 @@ def _from_json(
         place = Place(name, number)
         try:
             record = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise place.error(f"not JSON ({error}). Expected one object a line.") from error
         if not isinstance(record, dict) or not isinstance(record.get("text"), str):
             raise place.error("expected an object with 'text' (a string) and 'stars'.")
-        yield place, record["text"], record.get("stars")
+        text, stars = record["text"], record.get("stars")
+        if isinstance(stars, list | dict):
+            raise place.error("'stars' is a list or an object. Expected a whole number, 1 to 5.")
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise place.error("'text' holds half a character (a surrogate). Expected Unicode.")
+        yield place, text, stars
 
 
 def _from_csv(
