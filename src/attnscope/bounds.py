@@ -25,7 +25,18 @@ from typing import Annotated, Any, ClassVar, Literal, Union
 
 from attnscope.errors import AttnscopeError
 
-__all__ = ["Bounds", "Count", "Fraction", "Natural", "Positive", "Several", "check_fields", "hints"]
+__all__ = [
+    "Amount",
+    "Bounds",
+    "Count",
+    "Finite",
+    "Fraction",
+    "Natural",
+    "Positive",
+    "Several",
+    "check_fields",
+    "hints",
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +55,8 @@ class Bounds:
         return above and below
 
     def __str__(self) -> str:
+        if (self.low, self.high) == (-math.inf, math.inf):
+            return "a finite number"
         if self.high == math.inf and not self.open_low:
             return f"{self.low:g} or more"
         low = f"above {self.low:g}" if self.open_low else f"from {self.low:g}"
@@ -60,6 +73,10 @@ Natural = Annotated[int, Bounds(0)]
 """0 or more."""
 Positive = Annotated[float, Bounds(0, math.inf, open_low=True, open_high=True)]
 """A finite number above 0."""
+Amount = Annotated[float, Bounds(0, math.inf, open_high=True)]
+"""A finite number of 0 or more."""
+Finite = Annotated[float, Bounds(-math.inf, math.inf, open_low=True, open_high=True)]
+"""Any finite number, negative ones too."""
 Fraction = Annotated[float, Bounds(0, 1)]
 """A number from 0 to 1."""
 

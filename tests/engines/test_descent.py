@@ -196,9 +196,7 @@ def test_a_loss_that_is_not_a_number_later_is_a_divergence() -> None:
 
 @pytest.mark.parametrize("lr", [0.0, -0.1, math.nan, math.inf])
 def test_a_learning_rate_must_be_positive(lr: float) -> None:
-    with pytest.raises(
-        AttnscopeError, match=rf"lr = {lr}: expected a finite learning rate above 0"
-    ):
+    with pytest.raises(AttnscopeError, match=rf"lr = {lr}: expected a finite number above 0"):
         Descent(lr=lr)
 
 

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
+from attnscope.bounds import Count, Positive, check_fields
 from attnscope.engines.agenda import Agenda
 from attnscope.engines.observe import Record
 from attnscope.engines.parameters import FlatParameters, Loss, flattened
@@ -48,18 +49,18 @@ class Descent:
         epochs: how many steps, where :meth:`run` is not told when to end.
     """
 
-    lr: float = 0.1
+    lr: Positive = 0.1
     optimizer: Literal["gd", "adam"] = "gd"
     batch_size: int | None = None
     samples: int | None = None
     seed: int = 0
-    tick: float | None = None
-    eps: float = 1e-8
-    clip: float | None = None
+    tick: Positive | None = None
+    eps: Positive = 1e-8
+    clip: Positive | None = None
     schedule: OneCycle | None = None
     switches: tuple[Switch, ...] = ()
     shuffle: bool = True
-    epochs: int | None = None
+    epochs: Count | None = None
 
     spec: ClassVar[tuple[str, ...]] = ("lr", "epochs")
     """Fields that are settings of a study; the others follow from its data."""
@@ -67,16 +68,7 @@ class Descent:
     """Fields of other engines that say nothing here."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.lr < math.inf:
-            raise AttnscopeError(f"lr = {self.lr}: expected a finite learning rate above 0.")
-        if self.epochs is not None and self.epochs < 1:
-            raise AttnscopeError(f"epochs = {self.epochs}: expected 1 or more.")
-        if not 0 < self.grid < math.inf:
-            raise AttnscopeError(f"tick = {self.tick}: expected a finite time above 0.")
-        for name in ("eps", "clip"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise AttnscopeError(f"{name} = {value}: expected a finite number above 0.")
+        check_fields(self)
         if self.batch_size is not None:
             if self.samples is None:
                 raise AttnscopeError(

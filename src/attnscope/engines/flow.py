@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import nn
 
+from attnscope.bounds import Count, Positive, check_fields
 from attnscope.engines.flow_run import FlowRun
 from attnscope.engines.observe import Record
 from attnscope.engines.parameters import Loss, flattened
@@ -44,13 +44,13 @@ class Flow:
         until: time at which a run ends, where there is not.
     """
 
-    rtol: float = 5e-6
-    atol: float = 5e-6
-    lr: float | None = None
+    rtol: Positive = 5e-6
+    atol: Positive = 5e-6
+    lr: Positive | None = None
     correct: bool = False
-    max_steps: int = 100_000
-    epochs: int | None = None
-    until: float | None = None
+    max_steps: Count = 100_000
+    epochs: Count | None = None
+    until: Positive | None = None
 
     spec: ClassVar[tuple[str, ...]] = (
         "lr",
@@ -66,18 +66,12 @@ class Flow:
     """Old spellings of the fields."""
 
     def __post_init__(self) -> None:
-        if self.epochs is not None and self.epochs < 1:
-            raise AttnscopeError(f"epochs = {self.epochs}: expected 1 or more.")
+        check_fields(self)
         if self.epochs is not None and (self.lr is None or self.until is not None):
             raise AttnscopeError(
                 f"epochs = {self.epochs} with lr = {self.lr} and until = {self.until}: expected "
                 "epochs of a learning rate, or the time until which a run goes."
             )
-        for name in ("rtol", "atol"):
-            if not getattr(self, name) > 0:
-                raise AttnscopeError(f"{name} = {getattr(self, name)}: expected a number above 0.")
-        if self.lr is not None and not 0 < self.lr < math.inf:
-            raise AttnscopeError(f"lr = {self.lr}: expected a finite learning rate above 0.")
         if self.correct and self.lr is None:
             raise AttnscopeError(
                 "correct = True without lr: expected the learning rate of the gradient descent "

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnscope.bounds import check_fields
 from attnscope.errors import AttnscopeError
 from attnscope.tasks.sequence_pairs import END, SPECIALS, SequencePairs
 
@@ -39,6 +40,7 @@ class Copying:
     end: bool = True
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("length", "types", "sets"):
             if getattr(self, name) < 1:
                 raise AttnscopeError(f"{name} = {getattr(self, name)}: expected 1 or more.")

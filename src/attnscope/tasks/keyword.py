@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnscope.bounds import check_fields
 from attnscope.errors import AttnscopeError
 from attnscope.tasks.sequence_pairs import SPECIALS
 
@@ -34,6 +35,7 @@ class Keyword:
     types: int = 40
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.length < 1:
             raise AttnscopeError(f"length = {self.length}: expected 1 or more.")
         if self.types < 2:

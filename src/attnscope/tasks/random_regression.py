@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnscope.bounds import check_fields
 from attnscope.errors import AttnscopeError
 
 
@@ -29,6 +30,7 @@ class RandomRegression:
     width: int = 16
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("sequences", "length", "width"):
             if getattr(self, name) < 1:
                 raise AttnscopeError(f"{name} = {getattr(self, name)}: expected 1 or more.")

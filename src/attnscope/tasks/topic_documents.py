@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnscope.bounds import check_fields
 from attnscope.errors import AttnscopeError
 from attnscope.tasks.topic_contexts import Contexts
 
@@ -60,6 +61,7 @@ class TopicDocuments:
     p_r: float = 0.1
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_topics(self.topics, self.words, self.tau)
         check_masking(self.p_m, self.p_c, self.p_r)
         if self.tau is None and self.alpha is None:

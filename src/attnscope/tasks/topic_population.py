@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from attnscope.bounds import check_fields
 from attnscope.errors import AttnscopeError
 from attnscope.tasks.topic_contexts import Contexts
 from attnscope.tasks.topic_documents import MASK, check_masking, check_topics, topic_of
@@ -75,6 +76,7 @@ class TopicPopulation:
     p_r: float = 0.1
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_topics(self.topics, self.words, self.tau)
         check_masking(self.p_m, self.p_c, self.p_r)
 

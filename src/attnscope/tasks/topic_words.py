@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from attnscope.bounds import check_fields
 from attnscope.errors import AttnscopeError
 from attnscope.tasks.bags import Bags
 
@@ -36,6 +37,7 @@ class TopicWords:
     test: int = 200
 
     def __post_init__(self) -> None:
+        check_fields(self)
         least = {"topics": 2, "words_per_topic": 1, "m": 1, "dictionary": 1, "train": 1, "test": 1}
         for name, smallest in least.items():
             value = getattr(self, name)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnscope.bounds import check_fields
 from attnscope.errors import AttnscopeError
 from attnscope.tasks.bags import Bags
 
@@ -38,6 +39,7 @@ class WordPairs:
     topics = 2
 
     def __post_init__(self) -> None:
+        check_fields(self)
         least = {"dictionary": 2, "pairs_per_topic": 1, "length": 2, "train": 1, "test": 1}
         for name, smallest in least.items():
             if getattr(self, name) < smallest:

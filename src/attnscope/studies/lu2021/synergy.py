@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import xarray as xr
 
-from attnscope.bounds import Count, Positive
+from attnscope.bounds import Count, Finite, Positive
 from attnscope.claims import Claim, above, below, within
 from attnscope.engines import Descent, Flow, Given
 from attnscope.experiment import Problem
@@ -45,7 +45,7 @@ class Synergy(TopicWordsStudy):
 
     training: Flow | Descent = Flow(lr=0.1, epochs=60_000)
     variance: Positive = 0.1
-    projection: float = 0.5
+    projection: Finite = 0.5
     """Initial projection of the followed word on u_y - mean(u); its opposite if negative."""
     early: Count = 3000
     """Epochs at the beginning that are recorded densely."""

@@ -15,7 +15,7 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from attnscope.bounds import Count, Fraction, Several
+from attnscope.bounds import Count, Finite, Fraction, Several
 from attnscope.claims import Claim, Finding, above, below
 from attnscope.engines import Flow, Given, Linear, Observable, Record
 from attnscope.experiment import NOW, AttentionOverTime, Playable, Problem
@@ -69,9 +69,9 @@ class WordsFirst(Playable):
     """d, length of the embeddings."""
     noise: Fraction = 0.0
     """Share of translated words that are replaced by any word."""
-    head_start: float = 0.05
+    head_start: Finite = 0.05
     """β₁ - β₀ of the toy system at the start: how much better the right word is known."""
-    first_look: float = 0.0
+    first_look: Finite = 0.0
     """p of the toy system at the start: attention to the right word."""
 
     citation = CITATION

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from attnscope.bounds import check_fields
 from attnscope.errors import AttnscopeError
 from attnscope.tasks.pathfinder.drawing import draw
 from attnscope.tasks.pathfinder.occupancy import Geometry, distance
@@ -114,6 +115,7 @@ class Pathfinder:
     """Grey values."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name, least in (("window", 8), ("contour_length", 1), ("antialias_scale", 1)):
             if getattr(self, name) < least:
                 raise AttnscopeError(f"{name} = {getattr(self, name)}: expected {least} or more.")

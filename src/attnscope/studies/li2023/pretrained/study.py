@@ -51,7 +51,7 @@ class Pretrained(Measurement):
     """Folders of models, folders of checkpoints of one run, names of packages (minilm, bert-tiny,
     smollm2), or names that the hub knows."""
     fit: TopicFit = TopicFit()
-    thresholds: tuple[float, ...] = paper.THRESHOLDS
+    thresholds: tuple[Annotated[float, Bounds(0, 1, open_low=True)], ...] = paper.THRESHOLDS
     """Shares of the vocabulary kept for each topic; each is read without and with overlap."""
     documents: Several = 600
     """Documents that are read, from the first."""

@@ -10,7 +10,7 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from attnscope.bounds import Count, Positive
+from attnscope.bounds import Amount, Count, Positive
 from attnscope.engines import Adam, Linear, Observable, Record, Sgd, Steps
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem
@@ -43,7 +43,7 @@ class TwoStage(TopicDocumentsStudy):
     """Parameter of the Dirichlet distribution of a document's topics."""
     length: Count = 128
     """N, positions of a document."""
-    value_noise: float = 1e-2
+    value_noise: Amount = 1e-2
     """Standard deviation of the initial entries of W^V."""
     held_out: Count = 400
     """Documents on which the loss and G are measured."""

@@ -10,7 +10,7 @@ import torch
 import xarray as xr
 from torch import nn
 
-from attnscope.bounds import Count, Positive, Several
+from attnscope.bounds import Amount, Count, Positive, Several
 from attnscope.engines import Descent, Flow, Given, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem
@@ -44,7 +44,7 @@ class Value(TopicBlocksStudy):
     """λ of the runs from noise; the least is also that of sampled and of fresh documents."""
     small: Positive = 1e-5
     """λ of the run from zero; from noise it would take 1/(2λ) to forget the start."""
-    start: float = 1e-2
+    start: Amount = 1e-2
     """Standard deviation of the entries of W^V where they start from noise."""
     documents: Count = 2000
     """Size of the fixed sample."""

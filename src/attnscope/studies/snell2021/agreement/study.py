@@ -78,7 +78,7 @@ class Agreement(Study):
     """The two classes to tell apart, the negative one first; the paper's unless given."""
     glove: str = ""
     """File of GloVe vectors; glove/glove.6B.LENGTHd.txt below the data folder unless given."""
-    vocabulary: int = 8000
+    vocabulary: Count = 8000
     """Pieces of SentencePiece, for translation."""
     source: str = ""
     """Language that is translated from; the first of the set unless given."""

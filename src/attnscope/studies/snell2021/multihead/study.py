@@ -11,7 +11,7 @@ import torch.nn.functional as F
 import xarray as xr
 from torch import Tensor, nn
 
-from attnscope.bounds import Count, Several
+from attnscope.bounds import Count, Natural, Several
 from attnscope.claims import Claim, above, below, call, within
 from attnscope.engines import Adam, Observable
 from attnscope.experiment import Problem
@@ -72,7 +72,7 @@ class Multihead(SequenceStudy):
     """A projection for each head, part of its start, as in the released code; eq 21 has none."""
     separate_embeddings: bool = False
     """Encoder and decoder have their own embeddings, as in the released code."""
-    backbone: int = 0
+    backbone: Natural = 0
     """Seed of everything but the heads, the same in all runs."""
 
     quick = {
