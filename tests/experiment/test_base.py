@@ -23,7 +23,7 @@ from toy_study import Bowl
         ({"seeds": 0}, "seeds = 0: expected 1 or more"),
         ({"epochs": 0}, "epochs = 0: expected 1 or more"),
         ({"points": 1}, "points = 1: expected 2 or more"),
-        ({"lr": 0.0}, "lr = 0.0: expected a finite learning rate above 0"),
+        ({"lr": 0.0}, "lr = 0.0: expected a finite number above 0"),
         ({"lr": float("nan")}, "lr = nan"),
         ({"lr": float("inf")}, "lr = inf"),
         ({"engine": "steam"}, "engine = 'steam': expected 'flow' or 'descent'"),
