@@ -42,7 +42,12 @@ def select(
     if isinstance(record, str | Reading | Observable | Every) or callable(record):
         record = [record]
     if record is None:
-        record = [name for name, offer in offers.items() if offer.usual and not offer.lacks]
+        # What costs more, or changes slowly, is read less often unless it is asked for.
+        record = [
+            name if offer.apart == 1 else Every(every * offer.apart, name)
+            for name, offer in offers.items()
+            if offer.usual and not offer.lacks
+        ]
     steps: dict[int, list[Reading]] = {every: []}
     lost: list[str] = []
     for item in record:

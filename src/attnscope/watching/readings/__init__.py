@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 from attnscope.watching.readings import (
+    activations,
     attention,
+    curvature,
     depth,
     embeddings,
+    heads,
     lexical,
     onset,
+    repeated,
+    speed,
     topics,
     weights,
 )
 from attnscope.watching.readings.offer import Offer, WatchedModel
 
-FAMILIES = (attention, onset, depth, weights, embeddings, lexical, topics)
+FAMILIES = (
+    attention,
+    heads,
+    onset,
+    depth,
+    activations,
+    weights,
+    speed,
+    embeddings,
+    lexical,
+    repeated,
+    topics,
+    curvature,
+)
 
 
 def catalogue(watched: WatchedModel) -> dict[str, Offer]:

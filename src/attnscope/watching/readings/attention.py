@@ -21,7 +21,9 @@ WEIGHTS = ("layer", "row", "head", "query", "key")
 MAPS_BYTES = 2**21
 """Weights are recorded without being asked for if a reading of them is no larger than this."""
 RANK_KEYS = 64
-"""The effective rank, a singular value decomposition for each row and head, likewise."""
+"""The effective rank, eigenvalues for each row and head, likewise."""
+APART = 10
+"""Without being asked for it is at every tenth reading."""
 
 Read = Callable[[Layer], np.ndarray | None]
 
@@ -33,7 +35,12 @@ def offers(watched: WatchedModel) -> list[Offer]:
     short = bool(first) and max((w.shape[-1] for w in first), default=0) <= RANK_KEYS
     usual = {"attention": small, "effective_rank": short, "largest_logit_range": False}
     return [
-        Offer(reading, usual.get(reading.name, True), watched.lacks_attention)
+        Offer(
+            reading,
+            usual.get(reading.name, True),
+            watched.lacks_attention,
+            APART if reading.name == "effective_rank" else 1,
+        )
         for reading in (_weights(), *_of_heads())
     ]
 

@@ -13,11 +13,17 @@ from attnscope.watching.moment import Moment, Reading
 from attnscope.watching.readings.offer import NO_PROBE, Offer, WatchedModel, array
 
 
-def offers(watched: WatchedModel) -> list[Offer]:
-    """Return the readings of this family; states are the outputs of the attention's blocks."""
+def lacks_states(watched: WatchedModel) -> str:
+    """Return what is missing for readings of states, in words; empty if nothing is."""
     lacks = watched.lacks_attention or ("" if watched.probe else NO_PROBE)
     if not lacks and (watched.first is None or not any(h.numel() for h in watched.first.hidden)):
-        lacks = "blocks with outputs (row, position, width), and none was found in the model"
+        return "blocks with outputs (row, position, width), and none was found in the model"
+    return lacks
+
+
+def offers(watched: WatchedModel) -> list[Offer]:
+    """Return the readings of this family; states are the outputs of the attention's blocks."""
+    lacks = lacks_states(watched)
     return [
         Offer(
             Reading(

@@ -29,6 +29,7 @@ class WatchedModel:
         words: numbers of the words to follow, by name.
         topics: topic of each word number, -1 for none.
         targets: right answers for the probe batch.
+        optimizer: what takes the steps, if it was given.
     """
 
     model: nn.Module
@@ -38,6 +39,7 @@ class WatchedModel:
     words: Mapping[str, int] = field(default_factory=dict)
     topics: np.ndarray | None = None
     targets: Tensor | None = None
+    optimizer: torch.optim.Optimizer | None = None
 
     @property
     def lacks_attention(self) -> str:
@@ -63,11 +65,14 @@ class Offer:
         reading: how it is read.
         usual: whether it is recorded when nothing was asked for.
         lacks: what is missing for it, in words; empty if it can be read.
+        apart: when nothing was asked for it is read at every so many readings only, because it
+            costs more than others or changes slowly.
     """
 
     reading: Reading
     usual: bool = False
     lacks: str = ""
+    apart: int = 1
 
 
 @dataclass(frozen=True, eq=False)

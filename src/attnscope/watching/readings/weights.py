@@ -17,6 +17,8 @@ from attnscope.watching.readings.offer import Offer, WatchedModel
 ORDER = "of W^Q, W^K, W^V and W^O, in this order"
 RANK_WIDTH = 1024
 """Up to this width the stable rank is recorded without being asked for; its cost is cubic."""
+APART = 10
+"""Without being asked for it is at every tenth reading: it costs eigenvalues and moves slowly."""
 NO_GRADIENTS = (
     "attnscope: the parameters have no gradients when scope.step is called, so readings of "
     "gradients are NaN. Call scope.step before they are cleared, or give the optimizer: "
@@ -107,7 +109,12 @@ def offers(watched: WatchedModel) -> list[Offer]:
         meaning=f"gradient norms of the blocks {', '.join(groups)}",
     )
     return [
-        *(Offer(each, narrow or each.name != "stable_rank", lacks) for each in of_matrices),
+        *(
+            Offer(each, narrow, lacks, APART)
+            if each.name == "stable_rank"
+            else Offer(each, True, lacks)
+            for each in of_matrices
+        ),
         Offer(of_blocks, True, "" if groups else "parameters, and the model has none"),
     ]
 
