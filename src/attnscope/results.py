@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import shlex
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,11 @@ from attnscope.catalogue import of_tree, summary
 from attnscope.claims import Finding, examine_all
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Experiment
-from attnscope.report import Page, Table, publish
-from attnscope.trajectory import RunFolder, write_json
+from attnscope.report import Page, Table, files_of, publish
+from attnscope.report.page import check_images
+from attnscope.trajectory import RunFolder
+from attnscope.trajectory.documents import as_json
+from attnscope.trajectory.inventory import report_of, write_noted
 
 
 def findings(tree: xr.DataTree) -> list[Finding]:
@@ -87,26 +92,36 @@ def _effort(experiment: Experiment, stats: xr.Dataset) -> dict[str, Any]:
 def keep_findings(tree: xr.DataTree, out: str | Path | None = None) -> list[Finding]:
     """Decide every claim of a run and write ``findings.json``, where the ledger looks for it."""
     found = findings(tree)
-    write_json(_folder(tree, out).findings_path, [finding.to_json() for finding in found])
+    folder = _folder(tree, out)
+    write_noted(folder, folder.findings_path, as_json([finding.to_json() for finding in found]))
     return found
 
 
 def write_report(
-    tree: xr.DataTree, out: str | Path | None = None, found: list[Finding] | None = None
+    tree: xr.DataTree,
+    out: str | Path | None = None,
+    found: list[Finding] | None = None,
+    *,
+    figures: Sequence[str] = (),
 ) -> Path:
-    """Write the report of a run: HTML, figures as PNG, SVG and PDF, tables as CSV.
+    """Write the report of a run: one HTML file, and the numbers of figures and tables as CSV.
 
     Args:
         tree: the trajectory.
         out: the folder to write to; the run's own unless given.
         found: what :func:`keep_findings` returned, if it has been called already.
+        figures: image files that are drawn of every figure as well: ``"png"``, ``"svg"``,
+            ``"pdf"``.
 
     Returns:
         The path of ``report.html``.
     """
+    check_images(figures)
     folder = _folder(tree, out)
     found = keep_findings(tree, out) if found is None else found
-    return publish(folder.path, page_of(tree, found))
+    page = replace(page_of(tree, found), images=tuple(figures))
+    with report_of(folder, files_of(folder.path, page)):
+        return publish(folder.path, page)
 
 
 def _folder(tree: xr.DataTree, out: str | Path | None) -> RunFolder:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from attnscope.cli import main
-from attnscope.trajectory import FORMAT
+from attnscope.trajectory import FORMAT, RunFolder
+from attnscope.trajectory.manifest import update_manifest
 
 pytestmark = pytest.mark.xdist_group("show")  # one fixture for all
 
@@ -58,6 +59,9 @@ def test_show_works_on_a_run_that_has_hardly_begun(
     shutil.rmtree(half / "runs")
     shutil.rmtree(half / "trajectory.zarr" / "theory")
     (half / "findings.json").unlink()
+    folder = RunFolder(half)
+    arrays = [name for name in folder.manifest()["arrays"] if not name.startswith("theory/")]
+    update_manifest(folder, status="not begun", theory=False, arrays=arrays)
     assert main(["show", str(half)]) == 0
     assert "0 of 6 runs are complete" in capsys.readouterr().out
 

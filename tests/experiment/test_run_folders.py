@@ -68,13 +68,97 @@ def test_an_empty_folder_is_used(tmp_path: Path) -> None:
     assert open_run(tmp_path / "run").attrs["study"] == "toy_study:Bowl"
 
 
-def test_an_old_run_is_replaced(tmp_path: Path) -> None:
+def test_the_same_spec_again_finds_the_run(tmp_path: Path) -> None:
+    study = Bowl().but(seeds=1)
+    first = attnscope.run(study, tmp_path / "run", workers=1)
+    (tmp_path / "run" / "notes.txt").write_text("mine")
+    before = listing(tmp_path / "run" / "trajectory.zarr")
+    assert attnscope.run(study, tmp_path / "run", workers=1).identical(first)
+    assert listing(tmp_path / "run" / "trajectory.zarr") == before
+    assert (tmp_path / "run" / "notes.txt").read_text() == "mine"
+
+
+def test_another_spec_is_left_alone(tmp_path: Path) -> None:
     attnscope.run(Bowl().but(seeds=2), tmp_path / "run", workers=1)
-    (tmp_path / "run" / "report.html").write_text("old")
-    tree = attnscope.run(Bowl().but(seeds=1, start=(5.0,)), tmp_path / "run", workers=1)
+    before = listing(tmp_path)
+    with pytest.raises(AttnscopeError, match=r"another spec.*--again.*--overwrite"):
+        attnscope.run(Bowl().but(seeds=1), tmp_path / "run", workers=1)
+    assert listing(tmp_path) == before
+
+
+def test_again_makes_a_new_run_beside_it(tmp_path: Path) -> None:
+    attnscope.run(Bowl().but(seeds=1), tmp_path / "run", workers=1)
+    before = listing(tmp_path / "run")
+    for name in ("run-2", "run-3"):
+        tree = attnscope.run(Bowl().but(seeds=1), tmp_path / "run", workers=1, again=True)
+        assert tree.attrs["path"] == str(tmp_path / name)
+    assert listing(tmp_path / "run") == before
+
+
+def test_overwrite_replaces_a_run(tmp_path: Path) -> None:
+    attnscope.run(Bowl().but(seeds=2), tmp_path / "run", workers=1)
+    attnscope.write_report(open_run(tmp_path / "run"))
+    study = Bowl().but(seeds=1, start=(5.0,))
+    tree = attnscope.run(study, tmp_path / "run", workers=1, overwrite=True)
     assert tree["observables/x"].shape == (2, 31, 1)
     assert not (tmp_path / "run" / "report.html").exists()
     assert os.listdir(tmp_path) == ["run"]
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "figures/mine.png", ".git/HEAD", "runs/0000.txt"])
+def test_overwrite_touches_nothing_else(tmp_path: Path, name: str) -> None:
+    attnscope.run(Bowl().but(seeds=1), tmp_path / "run", workers=1)
+    attnscope.write_report(open_run(tmp_path / "run"))
+    (tmp_path / "run" / name).parent.mkdir(exist_ok=True)
+    (tmp_path / "run" / name).write_text("years of work")
+    before = listing(tmp_path)
+    with pytest.raises(AttnscopeError, match=rf"holds '{name}'.*Nothing was touched"):
+        attnscope.run(Bowl().but(seeds=1), tmp_path / "run", workers=1, overwrite=True)
+    assert listing(tmp_path) == before
+
+
+def test_overwrite_leaves_a_report_that_somebody_changed(tmp_path: Path) -> None:
+    attnscope.run(Bowl().but(seeds=1), tmp_path / "run", workers=1)
+    report = attnscope.write_report(open_run(tmp_path / "run"))
+    report.write_text(report.read_text() + "<!-- my remarks -->")
+    with pytest.raises(AttnscopeError, match=r"holds 'report\.html', which .* somebody changed"):
+        attnscope.run(Bowl().but(seeds=1), tmp_path / "run", workers=1, overwrite=True)
+    assert "my remarks" in report.read_text()
+
+
+@pytest.mark.parametrize("manifest", ["{}", '{"format": 1}', "[]", '{"name": "my experiment"}'])
+def test_a_file_called_run_json_does_not_make_a_run(tmp_path: Path, manifest: str) -> None:
+    mine = tmp_path / "mine"
+    (mine / ".git").mkdir(parents=True)
+    for name, text in {"run.json": manifest, "thesis.tex": "x", ".git/HEAD": "y"}.items():
+        (mine / name).write_text(text)
+    before = listing(tmp_path)
+    for options in ({}, {"resume": True}, {"overwrite": True}):
+        with pytest.raises(AttnscopeError, match=r"is not a manifest of a run"):
+            attnscope.run(Bowl(), mine, workers=1, **options)
+        assert listing(tmp_path) == before
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "there")
+    with pytest.raises(AttnscopeError, match="is a link: expected a folder"):
+        attnscope.run(Bowl(), tmp_path / "link", workers=1)
+
+
+def test_a_name_that_is_too_long(tmp_path: Path) -> None:
+    with pytest.raises(AttnscopeError, match="expected a name of at most 200 bytes"):
+        attnscope.run(Bowl(), tmp_path / ("x" * 300), workers=1)
+
+
+def test_what_killed_processes_left_is_cleared(tmp_path: Path) -> None:
+    for left in (".run.0123456789abcdef.attnscope", ".other.0123456789abcdef.attnscope"):
+        (tmp_path / left / "trajectory.zarr").mkdir(parents=True)
+    theirs = [".run.0123456789abcde.attnscope", ".run.attnscope", ".run.4711"]
+    for name in theirs:
+        (tmp_path / name).mkdir()
+    attnscope.run(Bowl().but(seeds=1), tmp_path / "run", workers=1)
+    assert sorted(os.listdir(tmp_path)) == sorted([*theirs, "run"])
 
 
 def test_without_a_folder_the_spec_names_it(
@@ -142,7 +226,7 @@ def test_a_spec_that_cannot_be_built_leaves_nothing_behind(tmp_path: Path) -> No
     before = listing(tmp_path)
     for out in ("new", "deep/er", "old"):
         with pytest.raises(AttnscopeError, match="no such thing"):
-            attnscope.run(Faulty(), tmp_path / out, workers=1)
+            attnscope.run(Faulty(), tmp_path / out, workers=1, overwrite=True)
     assert listing(tmp_path) == before
 
 

@@ -57,7 +57,7 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, questions: int) -> None:
     def countdown() -> Iterator[Countdown]:
         yield Countdown()
 
-    monkeypatch.setattr(runner, "_ctrl_c", countdown)
+    monkeypatch.setattr(runner, "stopping", countdown)
 
 
 def test_interruptions_leave_no_trace(

@@ -59,7 +59,7 @@ def records(points: int) -> list[Record]:
 def make_folder(path: Path, points: int, runs: int = 2) -> RunFolder:
     """Create the store of ``runs`` runs and a manifest."""
     folder = RunFolder(path)
-    create_store(
+    arrays = create_store(
         folder,
         Point(),
         records(points),
@@ -75,6 +75,7 @@ def make_folder(path: Path, points: int, runs: int = 2) -> RunFolder:
         "spec": {"points": points, "pair": [1, 2]},
         "runs": [{"case": f"case {i}", "seed": 10 + i} for i in range(runs)],
         "lr": LR,
+        "arrays": arrays,
     }
     write_json(folder.manifest_path, manifest)
     return folder

@@ -11,7 +11,7 @@ import pytest
 
 from attnscope.errors import AttnscopeError, DiskFullError
 from attnscope.files import write_bytes
-from attnscope.trajectory import FORMAT, RunFolder, write_json
+from attnscope.trajectory import FORMAT, RunFolder, read_sealed, write_json
 
 
 def manifest_error(path: Path) -> str:
@@ -40,7 +40,9 @@ def test_a_folder_without_a_manifest(tmp_path: Path) -> None:
 )
 def test_a_broken_manifest(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_bytes(text.encode("latin-1"))
-    assert "is not a manifest of a run: expected JSON with a format" in manifest_error(tmp_path)
+    error = manifest_error(tmp_path)
+    assert "is not a manifest of a run" in error
+    assert "Expected JSON with a format" in error
 
 
 def test_a_newer_format(tmp_path: Path) -> None:
@@ -51,9 +53,10 @@ def test_a_newer_format(tmp_path: Path) -> None:
 
 
 def test_this_format_and_older_ones_are_read(tmp_path: Path) -> None:
-    for version in (FORMAT, FORMAT - 1):
-        write_json(tmp_path / "run.json", {"format": version})
-        assert RunFolder(tmp_path).manifest() == {"format": version}
+    for version in range(1, FORMAT + 1):
+        said = {"format": version, "study": "x", "spec": {}, "runs": [{"case": "a", "seed": 0}]}
+        write_json(tmp_path / "run.json", said)
+        assert RunFolder(tmp_path).manifest() == said
 
 
 def test_a_run_that_has_not_begun_has_no_state(tmp_path: Path) -> None:
@@ -63,7 +66,10 @@ def test_a_run_that_has_not_begun_has_no_state(tmp_path: Path) -> None:
 def test_json_comes_back(tmp_path: Path) -> None:
     value = {"σ²": 0.1, "list": [1, None, "√"]}
     write_json(tmp_path / "deep" / "er" / "x.json", value)
-    assert json.loads((tmp_path / "deep" / "er" / "x.json").read_text()) == value
+    assert read_sealed(tmp_path / "deep" / "er" / "x.json") == value
+    # Others see the same, and the digest.
+    said = json.loads((tmp_path / "deep" / "er" / "x.json").read_text())
+    assert {**value, "digest": said["digest"]} == said
     assert [p.name for p in (tmp_path / "deep" / "er").iterdir()] == ["x.json"]
 
 
@@ -80,7 +86,7 @@ def test_a_full_disk_keeps_the_old_file(
 
     with monkeypatch.context() as patch:
         if where == "write":
-            patch.setattr(Path, "write_bytes", full)
+            patch.setattr(Path, "open", full)
         else:
             patch.setattr(os, "replace", full)
         with pytest.raises(DiskFullError, match=r"the disk is full: .*run\.json.*--resume"):

@@ -19,6 +19,7 @@ def test_everything_about_a_run_is_in_it(tmp_path: Path) -> None:
         grid=None,
         lr=0.1,
         command="attnscope run lu2021.sen",
+        arrays=["observables/loss", "data/word"],
     )
     manifest = folder.manifest()
     assert set(manifest.pop("versions")) == {"python", "torch", "numpy", "scipy", "xarray", "zarr"}
@@ -33,6 +34,7 @@ def test_everything_about_a_run_is_in_it(tmp_path: Path) -> None:
         "lr": 0.1,
         "command": "attnscope run lu2021.sen",
         "status": "not begun",
+        "arrays": ["data/word", "observables/loss"],
     }
 
 

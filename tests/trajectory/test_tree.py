@@ -112,7 +112,7 @@ def test_an_observable_whose_name_begins_with_time_stays_an_observable(tmp_path:
 def test_a_manifest_whose_store_is_gone_is_a_sentence(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "run", POINTS)
     folder.store.rename(tmp_path / "elsewhere")
-    with pytest.raises(AttnscopeError, match=r"trajectory\.zarr.*expected"):
+    with pytest.raises(AttnscopeError, match=r"trajectory\.zarr' is gone.*attnscope check"):
         open_run(folder.path)
 
 

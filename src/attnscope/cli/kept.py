@@ -7,6 +7,9 @@ from pathlib import Path
 
 from attnscope.claims import Finding
 from attnscope.errors import AttnscopeError
+from attnscope.trajectory.documents import DamagedFile
+from attnscope.trajectory.folder import RunFolder
+from attnscope.trajectory.inventory import read_noted
 
 
 def kept_findings(path: Path) -> list[Finding]:
@@ -16,9 +19,10 @@ def kept_findings(path: Path) -> list[Finding]:
         AttnscopeError: it is damaged, or of another version.
     """
     try:
-        return [Finding.from_json(entry) for entry in json.loads(path.read_text())]
-    except (json.JSONDecodeError, UnicodeDecodeError, TypeError, AttributeError):
+        found = json.loads(read_noted(RunFolder(path.parent), path))
+        return [Finding.from_json(entry) for entry in found]
+    except (ValueError, TypeError, AttributeError, RecursionError, KeyError, DamagedFile):
         raise AttnscopeError(
             f"'{path}' cannot be read: expected the findings that this version of attnscope keeps. "
-            "Run again with --resume to decide the claims anew."
+            "`attnscope check --repair` decides the claims anew."
         ) from None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from attnscope.bounds import Count, check_fields
 from attnscope.errors import AttnscopeError
 from attnscope.experiment.spec import Flat, changed, flat
+from attnscope.limits import RUNS
 from attnscope.trajectory import Readings
 
 if TYPE_CHECKING:
@@ -126,8 +127,17 @@ class Experiment(metaclass=Flat):
         return 1.0
 
     def runs(self) -> list[tuple[str, int]]:
-        """Return case and seed of every run, seeds outermost so that a prefix is balanced."""
+        """Return case and seed of every run, seeds outermost so that a prefix is balanced.
+
+        Raises:
+            AttnscopeError: there are more than :mod:`attnscope.limits` allows.
+        """
+        self.check_runs(self.seeds * len(self.cases))
         return [(case, seed) for seed in range(self.seeds) for case in self.cases]
+
+    def check_runs(self, count: int) -> None:
+        """Refuse more runs than a slipped digit would explain, before they are listed."""
+        RUNS.check(count, f"{self.name()} with seeds = {self.seeds} has {count:,} runs")
 
     def rounds(self) -> tuple[tuple[int, ...], ...]:
         """Return the numbers of the runs, round by round; all in one round unless it says so.

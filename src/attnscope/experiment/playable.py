@@ -57,6 +57,7 @@ class Playable(Study):
 
     def runs(self) -> list[tuple[str, int]]:
         """Return the cases, with the seeds from the one that was drawn on."""
+        self.check_runs(self.seeds * len(self.cases))
         return [(case, self.draw + seed) for seed in range(self.seeds) for case in self.cases]
 
     def attention(self, run: Readings) -> AttentionOverTime:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
-import signal
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,8 +14,11 @@ from attnscope import __version__
 from attnscope.errors import AttnscopeError
 from attnscope.experiment.base import Experiment
 from attnscope.experiment.executor import execute, one_thread, theory_of, truth_of
-from attnscope.files import disk_full_as_sentence
-from attnscope.trajectory import RunFolder, create_store, open_run, run_status
+from attnscope.experiment.place import place_of
+from attnscope.experiment.signals import Stop, stopping
+from attnscope.files import sync_all
+from attnscope.trajectory import Lock, RunFolder, create_store, open_run, run_status
+from attnscope.trajectory.groups import write_group
 from attnscope.trajectory.manifest import update_manifest, write_manifest
 from attnscope.workers import Pool
 
@@ -48,18 +47,25 @@ def run(
     *,
     workers: int | None = None,
     resume: bool = False,
+    again: bool = False,
+    overwrite: bool = False,
     listener: Listener | None = None,
     command: str = "",
 ) -> xr.DataTree:
     """Run an experiment and return its trajectory.
 
+    A run of the same spec that is in the folder already is found: what is complete is not repeated,
+    and what is not goes on. A run of another spec is left alone.
+
     Args:
         experiment: what to run, a study of a paper or one of your own.
-        out: the run's folder; ``runs/<name>-<hash of the spec>`` unless given. An older run in it
-            is replaced.
+        out: the run's folder; ``runs/<name>-<hash of the spec>`` unless given.
         workers: processes side by side; one per core unless given. With 1 everything happens in
             this process.
-        resume: go on with the run that is in the folder; complete runs are not repeated.
+        resume: expect that a run in the folder goes on; without one, a new one begins.
+        again: leave a run that is there alone, and make a new one beside it: ``<out>-2``.
+        overwrite: replace a run that is there, in one step; refused if the folder holds anything
+            that is not part of a run.
         listener: hears how far the runs are.
         command: the command line that asks for this, kept in the manifest.
 
@@ -67,30 +73,54 @@ def run(
         The trajectory, with the group ``theory``.
 
     Raises:
-        Interrupted: on Ctrl-C; the message says how to go on.
+        Busy: another process is writing there; the message says which.
+        Interrupted: on Ctrl-C, SIGTERM or SIGHUP; the message says how to go on.
         Broken: a run diverged; the message says where.
         AttnscopeError: anything else that a person can mend.
     """
     if workers is not None and workers < 1:
         raise AttnscopeError(f"workers = {workers}: expected 1 or more.")
-    folder = RunFolder(Path(out) if out is not None else RUNS / experiment.identity())
-    if resume and folder.manifest_path.exists():
-        _check_same(folder, experiment)
-        _check_data(folder, experiment)
-    else:
-        _prepare(folder, experiment, command)
+    if resume + again + overwrite > 1:
+        raise AttnscopeError("expected one of resume, again and overwrite at most.")
+    path = Path(out) if out is not None else RUNS / experiment.identity()
+
+    def fill(new: RunFolder) -> None:
+        _fill(new, experiment, command)
+
+    with place_of(experiment, path, fill, again=again, overwrite=overwrite) as (folder, lock):
+        return _go(folder, experiment, workers, listener, lock)
+
+
+def is_complete(path: str | Path) -> bool:
+    """Return whether all runs of a folder are complete, theory included."""
+    folder = RunFolder(Path(path))
+    manifest = folder.manifest()
+    states = map(folder.state, range(len(manifest["runs"])))
+    return all(map(_complete, states)) and _has_theory(folder)
+
+
+def _go(
+    folder: RunFolder,
+    experiment: Experiment,
+    workers: int | None,
+    listener: Listener | None,
+    lock: Lock,
+) -> xr.DataTree:
+    """Do the runs that are not complete, then lay theory over them."""
+    _check_data(folder, experiment)
     total = len(experiment.runs())
     most = workers if workers is not None else (os.cpu_count() or 1)
     try:
-        for numbers in experiment.rounds():
-            todo = [i for i in numbers if not _complete(folder.state(i))]
-            count = min(len(todo), most)
-            if count > 1:
-                _run_in_pool(folder, experiment, todo, count, listener)
-            else:
-                _run_here(folder, experiment, todo, listener)
-            if not all(_complete(folder.state(i)) for i in numbers):
-                break  # What comes after needs what broke down.
+        with stopping() as stop:
+            for numbers in experiment.rounds():
+                todo = [i for i in numbers if not _complete(folder.state(i))]
+                count = min(len(todo), most)
+                if count > 1:
+                    _run_in_pool(folder, experiment, todo, count, listener, lock, stop)
+                else:
+                    _run_here(folder, experiment, todo, listener, stop)
+                if not all(_complete(folder.state(i)) for i in numbers):
+                    break  # What comes after needs what broke down.
     except KeyboardInterrupt:
         done = sum(_complete(folder.state(i)) for i in range(total))
         raise Interrupted(
@@ -110,31 +140,30 @@ def run(
             f"{len(broken)} of {total} runs broke down; the first: {broken[0]}. "
             f"The trajectory up to there is kept in {folder.path}."
         )
-    theory = theory_of(experiment, open_run(folder.path))
-    with disk_full_as_sentence(folder.store):
-        theory.to_zarr(str(folder.store), group="theory", mode="w", consolidated=False)
+    if not _has_theory(folder):
+        write_theory(folder, experiment)
     return open_run(folder.path)
+
+
+def write_theory(folder: RunFolder, experiment: Experiment) -> None:
+    """Write what an experiment predicts beside what was read, and have it all on the disk."""
+    theory = theory_of(experiment, open_run(folder.path))
+    # Until it is listed nobody looks for it.
+    listed = [n for n in folder.manifest()["arrays"] if not n.startswith("theory/")]
+    update_manifest(folder, arrays=listed)
+    names = write_group(folder.store, "theory", theory)
+    others = folder.store.glob("data/**/*")
+    sync_all([file for file in others if file.is_file()], folder.store)
+    update_manifest(folder, sync=True, arrays=sorted([*listed, *names]), theory=True)
+
+
+def _has_theory(folder: RunFolder) -> bool:
+    """Return whether theory has been written, be it without any array."""
+    return bool(folder.manifest().get("theory"))
 
 
 def _complete(state: Mapping[str, Any]) -> bool:
     return state.get("outcome") in ("finished", "stopped")
-
-
-def _check_same(folder: RunFolder, experiment: Experiment) -> None:
-    manifest = folder.manifest()
-    ours: dict[str, Any] = {"study": experiment.name(), **experiment.to_json()}
-    theirs = {"study": manifest["study"], **manifest["spec"]}
-    if theirs["study"] == ours["study"]:
-        # An older version may have spelled the same spec otherwise.
-        theirs |= type(experiment).from_json(manifest["spec"]).to_json()
-        theirs = {name: value for name, value in theirs.items() if name in ours}
-    other = [k for k in {**theirs, **ours} if theirs.get(k) != ours.get(k)]
-    if other:
-        raise AttnscopeError(
-            f"'{folder.path}' holds a run with another spec ("
-            + ", ".join(f"{k} = {theirs.get(k)!r} there, {ours.get(k)!r} here" for k in other)
-            + "): expected the same spec to resume it."
-        )
 
 
 def _check_data(folder: RunFolder, experiment: Experiment) -> None:
@@ -162,36 +191,10 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
     return bool((one == other).all())
 
 
-def _prepare(folder: RunFolder, experiment: Experiment, command: str) -> None:
-    """Make the run's folder beside its place and then move it there, so that it is whole or not."""
-    if folder.path.name in ("", ".."):
-        raise AttnscopeError(f"out = '{folder.path}': expected the name of a folder of its own.")
-    foreign = folder.path.exists() and not folder.manifest_path.exists()
-    if foreign and (not folder.path.is_dir() or any(folder.path.iterdir())):
-        raise AttnscopeError(
-            f"'{folder.path}' exists and is not a run: expected an empty or a new folder."
-        )
-    new = RunFolder(folder.path.with_name(f".{folder.path.name}.{os.getpid()}"))
-    try:
-        try:
-            with disk_full_as_sentence(folder.path):
-                new.path.mkdir(parents=True)
-        except OSError as error:
-            raise AttnscopeError(
-                f"'{folder.path}' cannot be made ({error.strerror}): expected a place to write to."
-            ) from error
-        _fill(new, experiment, command)
-        if folder.path.exists():
-            shutil.rmtree(folder.path)
-        new.path.rename(folder.path)
-    finally:
-        shutil.rmtree(new.path, ignore_errors=True)
-
-
 def _fill(folder: RunFolder, experiment: Experiment, command: str) -> None:
     job = experiment.job(*experiment.runs()[0])
     name, spec = experiment.name(), experiment.to_json()
-    create_store(
+    arrays = create_store(
         folder,
         job.model,
         job.records,
@@ -201,8 +204,7 @@ def _fill(folder: RunFolder, experiment: Experiment, command: str) -> None:
         labels=experiment.labels,
         attrs={"study": name, "spec": spec, "attnscope": __version__},
     )
-    with disk_full_as_sentence(folder.store):
-        truth_of(experiment).to_zarr(str(folder.store), group="data", mode="a", consolidated=False)
+    arrays += write_group(folder.store, "data", truth_of(experiment))
     write_manifest(
         folder,
         experiment=name,
@@ -211,19 +213,24 @@ def _fill(folder: RunFolder, experiment: Experiment, command: str) -> None:
         grid=experiment.unit,
         lr=experiment.unit,
         command=command,
+        arrays=arrays,
     )
 
 
 def _write_status(folder: RunFolder) -> None:
     manifest = folder.manifest()
     states = [folder.state(run) for run in range(len(manifest["runs"]))]
-    update_manifest(folder, status=run_status(manifest, states))
+    update_manifest(folder, sync=True, status=run_status(manifest, states))
 
 
 def _run_here(
-    folder: RunFolder, experiment: Experiment, todo: list[int], listener: Listener | None
+    folder: RunFolder,
+    experiment: Experiment,
+    todo: list[int],
+    listener: Listener | None,
+    stop: Stop,
 ) -> None:
-    with one_thread(), _ctrl_c() as stop:
+    with one_thread():
         for index in todo:
             tell = None
             if listener is not None:
@@ -245,6 +252,8 @@ def _run_in_pool(
     todo: list[int],
     count: int,
     listener: Listener | None,
+    lock: Lock,
+    stop: Stop,
 ) -> None:
     failed: list[str] = []
 
@@ -254,9 +263,11 @@ def _run_in_pool(
         elif listener is not None and kind in ("part", "done"):
             listener(todo[number], 1.0 if kind == "done" else value)
 
-    pool = Pool(_work, [(folder.path, experiment, index) for index in todo], count)
+    jobs = [(folder.path, experiment, index) for index in todo]
+    pool = Pool(_work, jobs, count, [lock.descriptor])
     try:
-        pool.listen(hear)
+        with stop.at_once():
+            pool.listen(hear)
     finally:
         pool.stop()
     if failed:
@@ -266,23 +277,3 @@ def _run_in_pool(
 def _work(path: Path, experiment: Experiment, index: int, job: Any) -> None:
     """Do one run in a worker process."""
     execute(RunFolder(path), experiment, index, progress=job.say, interrupted=job.stopped)
-
-
-@contextlib.contextmanager
-def _ctrl_c() -> Iterator[threading.Event]:
-    """Let the first Ctrl-C end the run after its current step, with a checkpoint."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def hear(*_: object) -> None:
-        stop.set()
-        signal.signal(signal.SIGINT, before)  # a second one does not wait
-
-    signal.signal(signal.SIGINT, hear)
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -51,21 +51,35 @@ __getattr__, __dir__, __all__ = attach(
         "terminal": ("claims_table",),
     },
 )
-__all__ += ["publish"]
+__all__ += ["files_of", "publish"]
 
 
 def publish(folder: Path, page: Page) -> Path:
     """Write the page and every file that it links to, and return the path of ``report.html``.
 
-    The folder gets ``report.html``, ``figures/<name>.png``, ``.svg``, ``.pdf`` and ``.csv``, and
-    ``tables/<name>.csv``. The page comes last, so that its links are never dead.
+    The folder gets ``report.html``, ``figures/<name>.csv``, and ``tables/<name>.csv``; images of
+    the figures, such as ``figures/<name>.png``, only if the page asks for them, since they take
+    longer than everything else. The page comes last, so that its links are never dead.
     """
-    from attnscope.report import html, static, tables
+    from attnscope.report import html, tables
 
     folder = Path(folder)
     for figure in page.figures:
-        static.save(figure, folder / "figures")
+        if page.images:
+            from attnscope.report import static
+
+            static.save(figure, folder / "figures", page.images)
         tables.write_marks(figure, folder / "figures")
     for table in page.tables:
         tables.write_table(table, folder / "tables")
     return html.write_report(folder / "report.html", page)
+
+
+def files_of(folder: Path, page: Page) -> list[Path]:
+    """Return the files that :func:`publish` writes, images of every kind included."""
+    kinds = ("csv", "png", "svg", "pdf")
+    figures = [
+        folder / "figures" / f"{each.name}.{kind}" for each in page.figures for kind in kinds
+    ]
+    tables = [folder / "tables" / f"{each.name}.csv" for each in page.tables]
+    return [folder / "report.html", *figures, *tables]

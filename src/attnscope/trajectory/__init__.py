@@ -1,7 +1,9 @@
 """Trajectories: labelled arrays on disk, and functions over them."""
 
 from attnscope.trajectory.checkpoint import load_checkpoint, save_checkpoint
-from attnscope.trajectory.folder import FORMAT, RunFolder, write_json
+from attnscope.trajectory.documents import DamagedFile, read_json, read_sealed, write_json
+from attnscope.trajectory.folder import FORMAT, RunFolder
+from attnscope.trajectory.lock import Busy, Lock
 from attnscope.trajectory.readings import (
     Readings,
     by_run,
@@ -15,6 +17,9 @@ from attnscope.trajectory.tree import is_watched, memory_tree, open_run, run_sta
 
 __all__ = [
     "FORMAT",
+    "Busy",
+    "DamagedFile",
+    "Lock",
     "Readings",
     "RunFolder",
     "ZarrSink",
@@ -28,6 +33,8 @@ __all__ = [
     "load_checkpoint",
     "memory_tree",
     "open_run",
+    "read_json",
+    "read_sealed",
     "run_status",
     "save_checkpoint",
     "write_json",

@@ -1,8 +1,9 @@
 """Arrays of a trajectory on disk: made once, then written a whole chunk at a time.
 
-A chunk is one file (Zarr v3 with the codec ``bytes``, and ``zstd`` after it where arrays are kept
-for long), written beside its place and then moved there. So a chunk is whole or not there at all,
-and costs tens of microseconds, where an array library needs a millisecond.
+A chunk is one file (Zarr v3 with the codec ``bytes``, ``zstd`` after it where arrays are kept for
+long, and a checksum, ``crc32c``), written beside its place and then moved there. So a chunk is
+whole or not there at all, and costs tens of microseconds, where an array library needs a
+millisecond.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ import torch
 import zarr
 from numcodecs.zstd import Zstd
 from torch import Tensor
-from zarr.codecs import ZstdCodec
+from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from attnscope.errors import AttnscopeError
 from attnscope.files import write_bytes
+from attnscope.trajectory.documents import DamagedFile
+from attnscope.trajectory.metadata import SUM, checksum, is_whole, seal
 
 LEVEL = 0
 """Of compression: the default of zstd."""
@@ -85,6 +88,7 @@ class ChunkedArray:
         dtype: of its numbers.
         run: which part of it; ``None`` for an array that all runs share.
         packed: whether chunks are compressed.
+        checked: whether chunks end with a checksum.
     """
 
     path: Path
@@ -93,36 +97,60 @@ class ChunkedArray:
     dtype: np.dtype[Any]
     run: int | None
     packed: bool
+    checked: bool
 
     @classmethod
     def open(cls, path: Path, run: int | None, array: zarr.Array[Any] | None = None) -> Self:
         """Find an array that was made before."""
         array = zarr.open_array(path, mode="r") if array is None else array
         axis = 0 if run is None else 1
+        kinds = {type(codec) for codec in array.compressors}
         return cls(
             path,
             array.shape[axis + 1 :],
             array.chunks[axis],
             array.dtype.newbyteorder("="),
             run,
-            bool(array.compressors),
+            ZstdCodec in kinds,
+            Crc32cCodec in kinds,
         )
 
     def write(self, number: int, data: bytes) -> None:
         """Write the chunk of a number, all its readings at once."""
-        if data:  # A reading without any number has no chunks.
-            write_bytes(self._file(number), Zstd(LEVEL).encode(data) if self.packed else data)
+        if not data:
+            return  # A reading without any number has no chunks.
+        if self.packed:
+            data = Zstd(LEVEL).encode(data)
+        write_bytes(self.file(number), data + checksum(data) if self.checked else data)
 
     def read(self, number: int) -> np.ndarray | None:
-        """Return the chunk of a number; ``None`` if it was never written."""
+        """Return the chunk of a number; ``None`` if it was never written.
+
+        Raises:
+            DamagedFile: it is not what was written.
+        """
+        file = self.file(number)
         try:
-            data = self._file(number).read_bytes()
+            data = file.read_bytes()
         except FileNotFoundError:
             return None
-        numbers = np.frombuffer(Zstd().decode(data) if self.packed else data, self.dtype)
-        return numbers.reshape(self.length, *self.shape)
+        if self.checked:
+            if not is_whole(data):
+                raise DamagedFile(file, "is damaged (it does not fit its checksum)")
+            data = data[:-SUM]
+        try:
+            numbers = np.frombuffer(Zstd().decode(data) if self.packed else data, self.dtype)
+            return numbers.reshape(self.length, *self.shape)
+        except (RuntimeError, ValueError) as error:
+            raise DamagedFile(file, f"is damaged ({error})") from None
 
-    def _file(self, number: int) -> Path:
+    @property
+    def empty(self) -> bool:
+        """Whether a reading has no numbers, so that there are no chunks."""
+        return 0 in self.shape
+
+    def file(self, number: int) -> Path:
+        """Return where the chunk of a number lies."""
         place = [number] if self.run is None else [self.run, number]
         return self.path.joinpath("c", *map(str, place), *("0" for _ in self.shape))
 
@@ -131,16 +159,19 @@ class Store:
     """A new Zarr store, in which arrays are made.
 
     Args:
-        path: where it goes; what was there is gone.
+        path: where it goes; nothing is there yet.
         attrs: attributes of the root group.
         groups: names of groups that are there even if they stay empty.
     """
 
     def __init__(self, path: Path, attrs: dict[str, Any], *groups: str) -> None:
         self.path = path
-        self.root = zarr.open_group(path, mode="w", zarr_format=3, attributes=attrs)
+        self.root = zarr.open_group(path, mode="w-", zarr_format=3, attributes=attrs)
         for name in ("observables", "params", *groups):
             self.root.create_group(name)
+            seal(path / name / "zarr.json")
+        seal(path / "zarr.json")
+        self.names: list[str] = []
         self.sizes: dict[tuple[str, str], int] = {}
         self.labels: dict[tuple[str, str], list[Any]] = {}
 
@@ -181,17 +212,22 @@ class Store:
             *((dim, n, max(1, n)) for dim, n in zip(variable.dims, like.shape, strict=True)),
         ]
         names, shape, chunks = zip(*axes, strict=True)
-        array = self.root.require_group(variable.group).create_array(
+        if variable.group not in self.root:
+            self.root.create_group(variable.group)
+            seal(self.path / variable.group / "zarr.json")
+        array = self.root[variable.group].create_array(
             variable.name,
             shape=shape,
             chunks=chunks,
             dtype=kept_as(like),
             fill_value=float("nan"),
-            compressors=ZstdCodec(level=LEVEL) if packed else None,
+            compressors=(*((ZstdCodec(level=LEVEL),) if packed else ()), Crc32cCodec()),
             dimension_names=names,
             attributes=attrs,
         )
         path = self.path / variable.group / variable.name
+        seal(path / "zarr.json")
+        self.names.append(f"{variable.group}/{variable.name}")
         return ChunkedArray.open(path, None if variable.is_clock else 0, array)
 
     def fitted(self, variable: Variable, shape: tuple[int, ...]) -> Variable:

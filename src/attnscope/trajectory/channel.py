@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
@@ -23,6 +24,7 @@ import torch
 from torch import Tensor
 
 from attnscope.errors import AttnscopeError
+from attnscope.files import sync_all
 from attnscope.trajectory.arrays import ChunkedArray, Store, Variable, kept_as
 from attnscope.trajectory.folder import ENDLESS
 from attnscope.trajectory.lengths import tell_length
@@ -84,10 +86,25 @@ class Channel:
     ) -> None:
         self.array, self.submit = array, submit
         self.shape, self.length = array.shape, array.length
+        self.inner = self.shape[1:] if self.shape[:1] == (1,) else self.shape
         self.free: SimpleQueue[_Buffer] = SimpleQueue()
         self.made = 0
         self.buffer = self._empty()
+        self.missed = count
         self.go_to(count)
+
+    @property
+    def written(self) -> tuple[int, int]:
+        """The first chunk that has been written, or will have been soon, and the one after all."""
+        first = self.missed // self.length
+        if self.array.empty or self.flushed == self.missed:
+            return first, first
+        return first, math.ceil(self.flushed / self.length)
+
+    def files(self, since: int = 0) -> list[Path]:
+        """Return the files of the chunks that have been written, from one of them on."""
+        first, end = self.written
+        return [self.array.file(number) for number in range(max(since, first), end)]
 
     def go_to(self, count: int) -> None:
         """Go on with a later reading; those before it are what is on disk, or else NaN."""
@@ -108,7 +125,7 @@ class Channel:
         """
         row, buffer = self.count - self.start, self.buffer
         if isinstance(value, Tensor):
-            if value.shape != self.shape and (1, *value.shape) != self.shape:
+            if value.shape != self.shape and value.shape != self.inner:
                 raise ValueError(
                     f"its shape is {tuple(value.shape)}, and was {self.shape} at first"
                 )
@@ -177,8 +194,13 @@ class WriterThread:
             channel.flush()
             axis = 0 if channel.array.run is None else 1
             self.submit(partial(tell_length, channel.array.path, axis, channel.count))
+        self.submit(lambda: sync_all(self._files(channels), self.store.path))
         self.orders.put(None)
         self.thread.join()
+
+    def _files(self, channels: Sequence[Channel]) -> list[Path]:
+        about = list(self.store.path.glob("**/zarr.json"))
+        return [*about, *(file for channel in channels for file in channel.files())]
 
     def _serve(self) -> None:
         while (item := self.orders.get()) is not None:

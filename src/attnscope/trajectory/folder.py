@@ -5,23 +5,26 @@
       trajectory.zarr/     groups observables, params, data, theory (Zarr v3)
       runs/0007.json       how far run 7 is, and how it ended
       checkpoints/0007.safetensors   where run 7 can go on from
-      report.html, figures/, tables/, findings.json
+      report.html, figures/, tables/, findings.json, written.json
+      .writer              who is writing, while somebody is
 
 Every file appears whole or not at all: it is written beside its place and then moved there.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from attnscope.errors import AttnscopeError
-from attnscope.files import write_bytes
+from attnscope.trajectory.documents import DamagedFile, read_json, read_sealed
 
-FORMAT = 1
+FORMAT = 2
 """Version of this layout. A reader refuses a run with a larger one."""
+CHECKED = 2
+"""From this format on everything has a checksum or a digest, and the arrays are listed."""
+HINT = "Expected JSON with a format number, as `attnscope run` writes it."
 
 ENDLESS = 2**40
 """Length that is written for arrays which still grow; the run's state says how long they are."""
@@ -53,6 +56,11 @@ class RunFolder:
         """The report."""
         return self.path / "report.html"
 
+    @property
+    def written_path(self) -> Path:
+        """The digests of the report, its figures and tables."""
+        return self.path / "written.json"
+
     def state_path(self, run: int) -> Path:
         """How far a run is."""
         return self.path / "runs" / f"{run:04d}.json"
@@ -65,39 +73,63 @@ class RunFolder:
         """Read the manifest.
 
         Raises:
-            AttnscopeError: there is none, it cannot be read, or a newer version wrote it.
+            AttnscopeError: there is none, it is damaged, or a newer version wrote it.
         """
+        path = self.manifest_path
         try:
-            manifest: dict[str, Any] = json.loads(self.manifest_path.read_text())
-            version = manifest["format"]
-            newer = version > FORMAT
-        except (FileNotFoundError, NotADirectoryError):
+            said = read_json(path)
+        except DamagedFile as error:
+            raise DamagedFile(path, f"is not a manifest of a run: it {error.what}", HINT) from None
+        except FileNotFoundError:
             what = "no such folder" if not self.path.exists() else "there is no run.json in it"
             raise AttnscopeError(
                 f"'{self.path}' is not a run: {what}. Expected a folder that `attnscope run` wrote."
             ) from None
-        except (json.JSONDecodeError, KeyError, TypeError, UnicodeDecodeError):
+        version = said.get("format") if isinstance(said, dict) else None
+        if isinstance(version, int) and version > FORMAT:
             raise AttnscopeError(
-                f"'{self.manifest_path}' is not a manifest of a run: expected JSON with a format "
-                "number, as `attnscope run` writes it."
-            ) from None
-        if newer:
-            raise AttnscopeError(
-                f"'{self.path}' was written by attnscope {manifest.get('attnscope', '?')} in "
+                f"'{self.path}' was written by attnscope {said.get('attnscope', '?')} in "
                 f"format {version}; this version reads up to format {FORMAT}. Expected a run of "
                 "this version or an older one: upgrade attnscope to read it."
             )
-        return manifest
+        if not isinstance(version, int) or version < 1 or not _is_manifest(said):
+            raise DamagedFile(path, "is not a manifest of a run", HINT)
+        return read_sealed(path, sealed=version >= CHECKED)
 
     def state(self, run: int) -> dict[str, Any]:
-        """Read how far a run is; empty if it has not begun."""
+        """Read how far a run is; empty if it has not begun.
+
+        Raises:
+            DamagedFile: what is there is not what was written.
+        """
         try:
-            state: dict[str, Any] = json.loads(self.state_path(run).read_text())
-            return state
+            # Older versions wrote no digests; one that is there has to fit.
+            state = read_sealed(self.state_path(run), sealed=False)
         except FileNotFoundError:
             return {}
+        recorded, chunks = state.get("recorded", {}), state.get("chunks", {})
+        if not isinstance(recorded, dict) or not isinstance(chunks, dict):
+            raise DamagedFile(self.state_path(run), "is not the state of a run")
+        return state
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON atomically."""
-    write_bytes(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+def _is_manifest(said: dict[str, Any]) -> bool:
+    """Return whether a manifest has what every manifest has."""
+    runs = said.get("runs")
+    return (
+        isinstance(said.get("study"), str)
+        and isinstance(said.get("spec"), dict)
+        and isinstance(runs, list)
+        and bool(runs)
+        and all(
+            isinstance(run, dict)
+            and isinstance(run.get("case"), str)
+            and isinstance(run.get("seed"), int)
+            for run in runs
+        )
+        and all(
+            said.get(name) is None or isinstance(said[name], int | float) for name in ("lr", "grid")
+        )
+        and all(isinstance(said.get(name, ""), str) for name in ("attnscope", "created", "status"))
+        and isinstance(said.get("versions", {}), dict)
+    )

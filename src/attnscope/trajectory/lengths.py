@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
-import xarray as xr
-
-from attnscope.files import write_bytes
+from attnscope.trajectory.documents import read_json
 from attnscope.trajectory.folder import ENDLESS
+from attnscope.trajectory.metadata import Layout, write_metadata
 
 
-def so_far(data: xr.Dataset, known: dict[str, int]) -> xr.Dataset:
-    """Cut arrays that still grow, as those of a watched model do, to what is there."""
-    growing = [dim for dim, size in data.sizes.items() if size == ENDLESS]
-    return data.isel({dim: slice(known.get(str(dim), 0)) for dim in growing})
+def settled(arrays: Mapping[str, Layout], known: Mapping[str, int]) -> dict[str, Layout]:
+    """Give arrays that grow the length that they have so far.
 
+    A recording that closes tells every array its length, one after the other. If the process is
+    killed meanwhile, those along one dimension have two lengths, and the larger one is no length.
 
-def settle(store: Path) -> None:
-    """Give arrays along one dimension the same length if a killed process told only some theirs.
-
-    A dimension with two lengths cannot be opened at all.
+    Args:
+        arrays: by their names, ``group/variable``.
+        known: readings along each dimension, as the state of the run says.
     """
-    found: dict[tuple[Path, str], list[tuple[Path, int, int]]] = defaultdict(list)
-    for path in store.glob("*/*/zarr.json"):
-        metadata = json.loads(path.read_text())
-        for axis, dim in enumerate(metadata.get("dimension_names") or ()):
-            found[path.parents[1], dim].append((path.parent, axis, metadata["shape"][axis]))
-    for arrays in found.values():
-        lengths = {length for _, _, length in arrays}
-        if ENDLESS not in lengths or len(lengths) == 1:
-            continue
-        for path, axis, _ in arrays:
-            tell_length(path, axis, max(lengths - {ENDLESS}))
+    told: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for name, array in arrays.items():
+        for dim, length in zip(array.dims, array.shape, strict=True):
+            told[name.split("/")[0], dim].add(length)
+    fresh = dict(arrays)
+    for name, array in arrays.items():
+        for axis, dim in enumerate(array.dims):
+            lengths = told[name.split("/")[0], dim]
+            if ENDLESS in lengths:
+                length = max(lengths - {ENDLESS}, default=known.get(dim, 0))
+                fresh[name] = fresh[name].with_length(axis, length)
+    return fresh
 
 
 def tell_length(array: Path, axis: int, length: int) -> None:
     """Write down how long an array on disk is along one of its axes."""
     path = array / "zarr.json"
-    metadata = json.loads(path.read_text())
+    metadata = read_json(path)
     metadata["shape"][axis] = length
-    write_bytes(path, json.dumps(metadata, indent=1).encode())
+    write_metadata(path, metadata)

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from attnscope.trajectory.folder import FORMAT, RunFolder, write_json
+from attnscope.trajectory.documents import write_json
+from attnscope.trajectory.folder import FORMAT, RunFolder
 
 WATCHED = "watched"
 """The experiment of a run that is somebody's own training."""
@@ -25,6 +26,7 @@ def write_manifest(
     lr: float | None,
     command: str = "",
     status: str = "not begun",
+    arrays: Sequence[str] = (),
 ) -> None:
     """Write the manifest of a new run.
 
@@ -37,6 +39,7 @@ def write_manifest(
         lr: learning rate; ``None`` if time is no multiple of one.
         command: the command line that asked for it.
         status: how far it is, as a sentence.
+        arrays: names of those that are there already, ``group/variable``.
     """
     from attnscope import __version__
 
@@ -55,10 +58,11 @@ def write_manifest(
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": command,
         "status": status,
+        "arrays": sorted(arrays),
     }
     write_json(folder.manifest_path, manifest)
 
 
-def update_manifest(folder: RunFolder, **changes: Any) -> None:
+def update_manifest(folder: RunFolder, *, sync: bool = False, **changes: Any) -> None:
     """Write other values for some entries of a manifest, such as ``status``."""
-    write_json(folder.manifest_path, {**folder.manifest(), **changes})
+    write_json(folder.manifest_path, {**folder.manifest(), **changes}, sync=sync)

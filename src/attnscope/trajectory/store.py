@@ -15,11 +15,12 @@ from attnscope.engines.observe import Record
 from attnscope.engines.sink import Checkpoint
 from attnscope.engines.solution import Solution
 from attnscope.errors import AttnscopeError
-from attnscope.files import disk_full_as_sentence
+from attnscope.files import disk_full_as_sentence, sync_all
 from attnscope.trajectory.arrays import ChunkedArray, Store, Variable, clock_name
 from attnscope.trajectory.channel import Channel
 from attnscope.trajectory.checkpoint import save_checkpoint
-from attnscope.trajectory.folder import RunFolder, write_json
+from attnscope.trajectory.documents import write_json
+from attnscope.trajectory.folder import RunFolder
 
 CHUNK = 128
 """Record points in a chunk of a study: whoever looks on sees a run grow by so many."""
@@ -38,7 +39,7 @@ def create_store(
     grid: float | None,
     attrs: dict[str, Any],
     labels: Mapping[str, Sequence[str | int | float]] = MappingProxyType({}),
-) -> None:
+) -> list[str]:
     """Create every array of a trajectory, full of NaN, before the first run begins.
 
     Shapes are found by reading each observable once off ``model``.
@@ -52,6 +53,9 @@ def create_store(
         grid: time of one step, if times are multiples of it.
         attrs: attributes of the store.
         labels: names of the entries of dimensions, for observables that have none of their own.
+
+    Returns:
+        The names of the arrays, ``group/variable``.
 
     Raises:
         AttnscopeError: dims or labels do not fit what an observable returns, or another observable.
@@ -93,6 +97,7 @@ def create_store(
                 store.create(
                     variable, reading, points=len(times), length=CHUNK, runs=runs, packed=True
                 )
+    return store.names
 
 
 class ZarrSink:
@@ -120,6 +125,7 @@ class ZarrSink:
         self.records: list[Record] = []
         self.channels: list[list[Channel]] = []
         self.counts: list[int] = []
+        self.synced: dict[Channel, int] = {}
         self.kept = self.told = self.begun = clock.monotonic()
         self.seconds = float(folder.state(run).get("seconds", 0.0))
 
@@ -163,6 +169,7 @@ class ZarrSink:
 
     def finish(self, solution: Solution) -> dict[str, Any]:
         """Say how the run ended; a run that can go on keeps its checkpoint."""
+        self._sync()
         state = self._tell_state(
             solution.outcome.value,
             status=solution.status,
@@ -180,6 +187,7 @@ class ZarrSink:
     def _keep(self, checkpoint: Callable[[], Checkpoint]) -> None:
         # The readings first: a checkpoint must never speak of readings that are not on disk.
         self._flush()
+        self._sync()
         self._tell_state("running")
         save_checkpoint(self.folder.checkpoint_path(self.run), checkpoint())
 
@@ -188,9 +196,27 @@ class ZarrSink:
             for channel in channels:
                 channel.flush()
 
+    def _sync(self) -> None:
+        """Have what was written since the last time on the disk."""
+        channels = [channel for each in self.channels for channel in each]
+        files = [file for c in channels for file in c.files(self.synced.get(c, 0))]
+        sync_all(files, self.folder.store)
+        self.synced = {channel: channel.flushed // channel.length for channel in channels}
+
     def _tell_state(self, outcome: str, **more: Any) -> dict[str, Any]:
         recorded = {r.dim: n for r, n in zip(self.records, self.counts, strict=True)}
         seconds = self.seconds + clock.monotonic() - self.begun
-        state = {"outcome": outcome, "recorded": recorded, "seconds": round(seconds, 3), **more}
-        write_json(self.folder.state_path(self.run), state)
+        written = {
+            f"{record.group}/{observable.name}": channel.written
+            for record, channels in zip(self.records, self.channels, strict=True)
+            for observable, channel in zip(record.observables, channels, strict=True)
+        }
+        state = {
+            "outcome": outcome,
+            "recorded": recorded,
+            "chunks": written,
+            "seconds": round(seconds, 3),
+            **more,
+        }
+        write_json(self.folder.state_path(self.run), state, sync=outcome != "running")
         return state

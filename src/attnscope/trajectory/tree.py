@@ -22,35 +22,76 @@ import xarray as xr
 from attnscope.engines.sink import Memory
 from attnscope.engines.solution import Solution
 from attnscope.errors import AttnscopeError
-from attnscope.trajectory.folder import RunFolder
-from attnscope.trajectory.lengths import settle, so_far
+from attnscope.trajectory.documents import DamagedFile
+from attnscope.trajectory.folder import CHECKED, RunFolder
+from attnscope.trajectory.loading import look
 
 STATS = ("time", "loss", "steps", "evaluations", "rejected", "plain_steps", "seconds")
 
 
-def open_run(path: str | Path) -> xr.DataTree:
-    """Read a run, finished or not, into memory.
+def open_run(path: str | Path, *, allow_damaged: bool = False) -> xr.DataTree:
+    """Read a run, finished or not, into memory; nothing is ever written.
 
     Points that were not reached are NaN. ``tree.attrs`` hold the study's name, its spec, versions,
     and the status as a sentence.
 
     Args:
         path: the run's folder.
+        allow_damaged: open what is still good of a run with damaged or missing files;
+            ``tree.attrs["damaged"]`` then says in sentences what is wrong.
 
     Raises:
+        DamagedFile: a file is gone or is not what was written; the message names it.
         AttnscopeError: the folder is not a run, or a newer version wrote it.
     """
     folder = RunFolder(Path(path))
     manifest = folder.manifest()
-    if not folder.store.is_dir():
-        raise AttnscopeError(
-            f"'{folder.store}' is gone: expected the trajectory of this run there."
+    states, damage = states_of(folder, manifest)
+    found = look(folder, manifest, states)
+    damage += found.damage
+    if damage and not allow_damaged:
+        raise DamagedFile(
+            damage[0].path,
+            damage[0].what,
+            f"`attnscope check {folder.path}` says what is still good, and "
+            "open_run(..., allow_damaged=True) opens it.",
         )
-    states = [folder.state(run) for run in range(len(manifest["runs"]))]
-    known = states[0].get("recorded", {})
-    settle(folder.store)
-    with xr.open_datatree(str(folder.store), engine="zarr", consolidated=False) as stored:
-        tree = stored.map_over_datasets(lambda data: so_far(data, known)).load()
+    try:
+        return _labelled(folder, manifest, states, found.tree(), damage)
+    except (AttnscopeError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # Whatever the libraries say of arrays that are not ours.
+        raise DamagedFile(
+            folder.store, f"cannot be read ({type(error).__name__}: {error})"
+        ) from error
+
+
+def states_of(
+    folder: RunFolder, manifest: Mapping[str, Any]
+) -> tuple[list[dict[str, Any]], list[DamagedFile]]:
+    """Return how far each run is, and which of the files that say so are damaged."""
+    states: list[dict[str, Any]] = []
+    damage: list[DamagedFile] = []
+    ended = str(manifest.get("status", "")).startswith("finished")
+    for run in range(len(manifest["runs"])):
+        try:
+            states.append(folder.state(run))
+        except DamagedFile as error:
+            damage.append(error)
+            states.append({})
+            continue
+        if ended and manifest["format"] >= CHECKED and not states[-1]:
+            damage.append(DamagedFile(folder.state_path(run), "is gone"))
+    return states, damage
+
+
+def _labelled(
+    folder: RunFolder,
+    manifest: dict[str, Any],
+    states: list[dict[str, Any]],
+    tree: xr.DataTree,
+    damage: list[DamagedFile],
+) -> xr.DataTree:
     cases = [run["case"] for run in manifest["runs"]]
     seeds = [run["seed"] for run in manifest["runs"]]
     lr = manifest.get("lr")
@@ -62,13 +103,16 @@ def open_run(path: str | Path) -> xr.DataTree:
     attrs = {
         "study": manifest["study"],
         "spec": json.dumps(manifest["spec"]),
-        "attnscope": manifest["attnscope"],
+        "attnscope": manifest.get("attnscope", ""),
         "versions": json.dumps(manifest.get("versions", {})),
         "command": manifest.get("command", ""),
         "created": manifest.get("created", ""),
         "status": run_status(manifest, states),
         "path": str(folder.path),
     }
+    if damage:
+        attrs["damaged"] = [str(each) for each in damage]
+        attrs["status"] = f"damaged: {len(damage)} files; {attrs['status']}"
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attrs), **groups})
 
 
