@@ -6,7 +6,7 @@ WORKERS ?= 2
 .PHONY: demo test lint bench browser clean
 
 demo: .venv/.installed
-	$(BIN)/attnscope run lu2021.sen
+	$(BIN)/attnscope run lu2021.sen --figures png
 
 test: .venv/.installed-dev browser lint
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup

@@ -36,7 +36,8 @@ class {name}(Study):
 def test_the_minimal_study_runs_in_forty_lines(tmp_path: Path) -> None:
     assert len(EXAMPLE.read_text().splitlines()) <= 40
     out = tmp_path / "run"
-    assert main(["run", str(EXAMPLE), "--seeds", "2", "--workers", "2", "--out", str(out)]) == 0
+    words = ["run", str(EXAMPLE), "--seeds", "2", "--workers", "2", "--figures", "png"]
+    assert main([*words, "--out", str(out)]) == 0
     found = json.loads((out / "findings.json").read_text())
     assert [(f["key"], f["verdict"], f["control_fails"]) for f in found] == [
         ("growth-m = 5", "holds", True),
@@ -47,7 +48,10 @@ def test_the_minimal_study_runs_in_forty_lines(tmp_path: Path) -> None:
     assert f"attnscope run {EXAMPLE} --seeds 2" in report
     assert "from one_score import OneScore" in report
     assert json.loads((out / "run.json").read_text())["study"] == "one_score.py:OneScore"
-    assert (out / "figures" / "grown-over-step.png").exists()
+    assert sorted(path.name for path in (out / "figures").iterdir()) == [
+        "grown-over-step.csv",
+        "grown-over-step.png",
+    ]
     assert (out / "tables" / "end.csv").exists()
 
 

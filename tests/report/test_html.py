@@ -66,6 +66,7 @@ def evil_report(tmp_path: Path) -> Path:
             command=EVIL,
             python=EVIL,
             provenance={EVIL: [EVIL]},
+            images=("png",),
         ),
     )
 

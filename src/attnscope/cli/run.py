@@ -6,8 +6,9 @@ import dataclasses
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from attnscope.catalogue import load, names
 from attnscope.datasets.place import VARIABLE
@@ -16,7 +17,7 @@ from attnscope.errors import AttnscopeError, nearest
 if TYPE_CHECKING:
     from attnscope.experiment import Experiment
 
-COMMON = ("scale", "out", "workers", "resume", "report", "data_dir")
+COMMON = ("scale", "out", "workers", "resume", "report", "figures", "data_dir")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +33,9 @@ class Options:
     resume: bool = False
     """Go on with the run in the folder."""
     report: bool = True
-    """Write the HTML report and the figures."""
+    """Write the HTML report."""
+    figures: tuple[Literal["png", "svg", "pdf"], ...] = ()
+    """Draw every figure of the report as image files too: png, svg, pdf."""
     data_dir: Path | None = None
     """Folder of the published data sets; ATTNSCOPE_DATA or the cache unless given."""
 
@@ -80,11 +83,20 @@ def run(words: list[str]) -> int:
         console.print(text, highlight=False, markup=False)
     if options.report:
         with Console(stderr=True).status("drawing the report"):
-            where = f"report: {write_report(tree, found=found)}"
+            path = write_report(tree, found=found, figures=options.figures)
+        where = f"report: {path}" + _beside(path, options.figures)
     else:
         where = f"run: {tree.attrs['path']}"
     console.print(where, soft_wrap=True, highlight=False, markup=False)
     return 0
+
+
+def _beside(report: Path, figures: Sequence[str]) -> str:
+    """Say where the images lie, if some were asked for."""
+    if not figures:
+        return ""
+    endings = ", ".join(ending.upper() for ending in figures)
+    return f"\nfigures: {report.parent / 'figures'} ({endings})"
 
 
 def parse(study_class: type[Experiment], flags: list[str]) -> tuple[Options, Experiment]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from bokeh.models import (
 )
 from bokeh.models.annotations.labels import Title
 from bokeh.models.annotations.legends import ColorBar
+from bokeh.models.glyphs import Line as Curve
 from bokeh.models.renderers.glyph_renderer import GlyphRenderer
 
 from attnscope.report import style
@@ -39,6 +40,8 @@ class Canvas:
     plot: Any
     panel: Panel
     rules: dict[str, int]
+    lines: list[GlyphRenderer] = field(default_factory=list)
+    """Curves share one hover: a tool for each would be half of all that Bokeh writes down."""
 
     def draw(self, listed: set[str]) -> list[tuple[str, list[GlyphRenderer]]]:
         """Draw everything; return label and renderers of what the legend can hide."""
@@ -57,6 +60,8 @@ class Canvas:
         thin = _thin_groups(panel.marks, listed)
         drawn.extend((label, self._thin_lines(lines)) for label, lines in thin)
         drawn.extend((mark.label, self.mark(mark)) for mark in top)
+        if self.lines:
+            self._hover(self.lines, self._values("$snap_x", "$snap_y"))
         return [(label, renderers) for label, renderers in drawn if label in listed]
 
     def mark(self, mark: Mark) -> list[GlyphRenderer]:
@@ -169,8 +174,10 @@ class Canvas:
     def _line(self, mark: Line) -> list[GlyphRenderer]:
         source, look = _source(mark.label, x=mark.x, y=mark.y), _line_look(mark)
         halo = self._halo(self.plot.line, "x", "y", source=source, width=look["line_width"])
-        renderer = self.plot.line("x", "y", source=source, **look)
-        self._hover([renderer], self._values("$snap_x", "$snap_y"))
+        # Without looks for selected and other lines, which nobody can select here.
+        renderer = GlyphRenderer(data_source=source, glyph=Curve(x="x", y="y", **look))
+        self.plot.renderers.append(renderer)
+        self.lines.append(renderer)
         return [*halo, renderer]
 
     def _halo(self, draw: Any, *columns: str, source: Any, width: float) -> list[GlyphRenderer]:
@@ -198,7 +205,7 @@ class Canvas:
             line_width=style.THIN_WIDTH,
             line_alpha=style.THIN_ALPHA,
         )
-        self._hover([renderer], self._values("$snap_x", "$snap_y"))
+        self.lines.append(renderer)
         return [*halo, renderer]
 
     def _band(self, mark: Band) -> list[GlyphRenderer]:

@@ -10,14 +10,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import bokeh
 from bokeh.core.json_encoder import serialize_json
-from bokeh.embed import json_item
+from bokeh.document import Document
 from bokeh.resources import Resources
 
 from attnscope.files import write_bytes
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 def write_report(path: Path, page: Page) -> Path:
     """Write the report of a run, all at once, and return its path.
 
-    Links to PNG, SVG, PDF and CSV files are relative (``figures/<name>.png``,
-    ``tables/<name>.csv``); :func:`attnscope.report.publish` puts the files there.
+    Links to images and CSV files are relative (``figures/<name>.png``, ``tables/<name>.csv``);
+    :func:`attnscope.report.publish` puts the files there.
     """
     return write_bytes(Path(path), _document(page).encode())
 
@@ -150,16 +151,15 @@ def _maps(page: Page) -> str:
 
 
 def _figures(page: Page) -> str:
-    return "\n".join(_figure(figure) for figure in page.figures)
+    return "\n".join(_figure(figure, page.images) for figure in page.figures)
 
 
-def _figure(figure: Figure) -> str:
+def _figure(figure: Figure, images: Sequence[str]) -> str:
     name = escape(figure.name)
     files = "".join(
-        f'<a href="figures/{name}.{ending}">{ending.upper()}</a>'
-        for ending in ("png", "svg", "pdf", "csv")
+        f'<a href="figures/{name}.{ending}">{ending.upper()}</a>' for ending in (*images, "csv")
     )
-    image = f'<noscript><img src="figures/{name}.png" alt="{escape(figure.title)}"></noscript>'
+    image = f"<noscript>{_without_script(figure, images)}</noscript>"
     parts = [surfaces(figure)] if figure.surfaces else []
     if figure.panels or not figure.surfaces:
         parts.append(
@@ -177,9 +177,28 @@ def _figure(figure: Figure) -> str:
 </figure>"""
 
 
+def _without_script(figure: Figure, images: Sequence[str]) -> str:
+    """Return what stands in the place of a figure where no script runs."""
+    for ending in ("png", "svg"):
+        if ending in images:
+            return (
+                f'<img src="figures/{escape(figure.name)}.{ending}" alt="{escape(figure.title)}">'
+            )
+    return (
+        "<p>This figure is drawn by a script, which this browser does not run. Its numbers are in "
+        "the CSV file below.</p>"
+    )
+
+
 def _plot_data(figure: Figure) -> str:
-    """Return the Bokeh document as JSON in which no tag can begin or end."""
-    return inert(serialize_json(json_item(layout(figure))))
+    """Return the Bokeh document as JSON in which no tag can begin or end.
+
+    This is what ``bokeh.embed.json_item`` returns, without its two more walks over all models.
+    """
+    document, root = Document(), layout(figure)
+    document.add_root(root)
+    item = {"target_id": None, "root_id": root.id, "doc": document.to_json(deferred=False)}
+    return inert(serialize_json({**item, "version": bokeh.__version__}))
 
 
 def _tables(page: Page) -> str:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from attnscope.report.attention_maps import AttentionMaps
 
 Cell = str | int | float | bool | None
+IMAGES = ("png", "svg", "pdf")
+"""What a figure can be drawn as beside the page."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +64,7 @@ class Page:
         diagnosis_note: what was looked for and could not be told; with it the section is there even
             if nothing is the matter.
         maps: attention over training, a layer each.
+        images: what every figure is drawn as beside the page, of :data:`IMAGES`; none unless given.
     """
 
     title: str
@@ -77,11 +80,25 @@ class Page:
     diagnoses: Sequence[Diagnosis] = ()
     diagnosis_note: str = ""
     maps: Sequence[AttentionMaps] = ()
+    images: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        check_images(self.images)
         _check_names("figure", [figure.name for figure in self.figures])
         _check_names("table", [table.name for table in self.tables])
         _check_names("attention map", [maps.name for maps in self.maps])
+
+
+def check_images(images: Sequence[str]) -> None:
+    """Say so if figures cannot be drawn as this.
+
+    Raises:
+        AttnscopeError: it is one string, or has an ending that is not in :data:`IMAGES`.
+    """
+    if isinstance(images, str) or not set(images) <= set(IMAGES):
+        raise AttnscopeError(
+            f"figures = {images!r}: expected a sequence of {', '.join(IMAGES)}, or none."
+        )
 
 
 def _check_names(what: str, names: list[str]) -> None:

@@ -9,6 +9,7 @@ import io
 import math
 import textwrap
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ from attnscope.report.figure import (
     Panel,
     Rule,
 )
+from attnscope.report.page import IMAGES
 from attnscope.report.static_surface import draw_surface
 
 PANEL_WIDTH, PANEL_HEIGHT = 3.5, 2.75
@@ -91,19 +93,19 @@ def draw(figure: Figure) -> MatplotlibFigure:
         return _draw(figure)
 
 
-def save(figure: Figure, folder: Path) -> list[Path]:
-    """Write ``<name>.png``, ``.svg`` and ``.pdf`` into the folder and return their paths."""
+def save(figure: Figure, folder: Path, images: Sequence[str] = IMAGES) -> list[Path]:
+    """Write ``<name>.png``, ``.svg`` and ``.pdf``, or some of them; return their paths."""
     paths = []
     with mpl.rc_context(SETTINGS), warnings.catch_warnings():
         # A word in a script that the font lacks is drawn as boxes; that is no failure.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         canvas = _draw(figure)
-        # Laid out once: the three files agree, and the layout costs more than the drawing.
+        # Laid out once: the files agree, and the layout costs more than the drawing.
         canvas.draw_without_rendering()
         canvas.set_layout_engine("none")
-        for ending, metadata in UNDATED.items():
+        for ending in images:
             buffer = io.BytesIO()
-            canvas.savefig(buffer, format=ending, metadata=metadata)
+            canvas.savefig(buffer, format=ending, metadata=UNDATED[ending])
             paths.append(write_bytes(folder / f"{figure.name}.{ending}", buffer.getvalue()))
     return paths
 
