@@ -9,7 +9,7 @@ watched; modules that are not, copies and files are as they always were.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -53,15 +53,33 @@ class Keeper:
                     weights = compute()
             weights = four_axes(weights.detach())
         except Exception as error:
-            self.broken = True
-            self.keep(torch.empty(0))
-            warnings.warn(
-                f"attnscope: the attention of '{self.name}' cannot be read "
-                f"({type(error).__name__}: {error}). The model goes on as it is.",
-                stacklevel=2,
-            )
+            self._stop(error)
         else:
             self.keep(weights)
+
+    def take(self, output: Any, path: Sequence[Any]) -> None:
+        """Hand on weights at a known place of an output; :meth:`give` in half the calls."""
+        if self.broken:
+            return
+        try:
+            for key in path:
+                output = output[key]
+            weights: Tensor = output.detach()
+            if weights.ndim != 4:
+                weights = four_axes(weights)
+        except Exception as error:
+            self._stop(error)
+        else:
+            self.keep(weights)
+
+    def _stop(self, error: Exception) -> None:
+        self.broken = True
+        self.keep(torch.empty(0))
+        warnings.warn(
+            f"attnscope: the attention of '{self.name}' cannot be read "
+            f"({type(error).__name__}: {error}). The model goes on as it is.",
+            stacklevel=3,
+        )
 
 
 def four_axes(weights: Tensor) -> Tensor:

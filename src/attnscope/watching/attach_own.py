@@ -62,14 +62,17 @@ class OwnPoint:
     def attach(self, keep: Keep) -> Handle:
         """Have weights kept whenever the module runs; see :class:`AttentionPoint`."""
         keeper, place = Keeper(self.name, keep), _Place()
+        is_compiling = torch.compiler.is_compiling
 
         def hear(module: nn.Module, _: Any, output: Any) -> None:
-            if torch.compiler.is_compiling():
+            if is_compiling():
                 return
             if self.attribute:
                 keeper.give(lambda: _as_tensor(getattr(module, self.attribute)), made=True)
+            elif place.path is None:
+                keeper.give(lambda: place.find(output))
             else:
-                keeper.give(lambda: place.find(output), made=place.path is not None)
+                keeper.take(output, place.path)
 
         return self.module.register_forward_hook(hear)
 
@@ -162,8 +165,7 @@ class _Place:
     def find(self, output: Any) -> Tensor:
         if isinstance(output, Tensor) and output.ndim == 2:
             return output
-        if self.path is None:
-            self.path = _recognise(dict(_tensors(output)))
+        self.path = _recognise(dict(_tensors(output)))
         for key in self.path:
             output = output[key]
         return _as_tensor(output)

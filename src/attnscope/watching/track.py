@@ -39,6 +39,10 @@ class Every:
         object.__setattr__(self, "record", record)
 
 
+def _nothing(_: Moment) -> None:
+    pass
+
+
 def _tensor(value: Tensor | float) -> Tensor:
     return value if isinstance(value, Tensor) else torch.tensor(value, dtype=torch.float64)
 
@@ -72,6 +76,7 @@ class Track:
         self.clock = writer.open(clock, torch.zeros((), dtype=torch.float64))
         self.channels: dict[str, Channel] = {}
         self.broken: set[str] = set()
+        self._straight: list[tuple[Reading, Callable[[Moment], Tensor | float | None], Channel]]
 
     def read(self, moment: Moment, trained: bool = True) -> None:
         """Take every reading.
@@ -83,6 +88,32 @@ class Track:
         full = self.clock.put(moment.step)
         for reading in self.readings:
             full |= self._read(reading, moment if trained or not reading.needs & OF_STEPS else None)
+        if full:
+            self.flush()
+
+    def goes_on(self) -> bool:
+        """Make ready for :meth:`read_on`, if every reading is plain and has a channel."""
+        if not self.plain or len(self.channels) < len(self.readings):
+            return False
+        self._straight = [
+            (reading, _nothing if reading.name in self.broken else reading.read, channel)
+            for reading in self.readings
+            for channel in [self.channels[reading.name]]
+        ]
+        return True
+
+    def read_on(self, moment: Moment) -> None:
+        """Take every reading, as :meth:`read` does, in a third of the calls."""
+        full = self.clock.put(moment.step)
+        for reading, read, channel in self._straight:
+            try:
+                value = read(moment)
+                if channel.put(math.nan if value is None else value):
+                    full = True
+            except Exception as error:
+                self._complain(reading.name, error)
+                full |= channel.put(math.nan)
+                self.goes_on()
         if full:
             self.flush()
 

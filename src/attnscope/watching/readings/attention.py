@@ -130,7 +130,7 @@ def _weights() -> Reading:
 
     def read(moment: Moment) -> Tensor | None:
         nonlocal expected, warned
-        weights = moment.attention
+        weights = (moment._evaluation or moment.evaluation).attention
         if expected is not None and len(weights) == 1 and weights[0].shape == expected[1:]:
             return weights[0]  # Of a single layer its axis may be left out, and this is fast.
         if not any(w.ndim == 4 for w in weights):
