@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 from unittest.mock import Mock
@@ -15,7 +16,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.lab import player as player_module
 from attnscope.lab import work
 from attnscope.lab.play import Session, document
-from attnscope.lab.player import Player
+from attnscope.lab.player import Player, Turns
 from attnscope.workers import Job
 
 TINY = {"m": 2, "dictionary": 20, "dim": 4}
@@ -40,12 +41,18 @@ def play(act: Callable[[Player], Awaitable[None]], **options: Any) -> None:
     asyncio.run(whole())
 
 
+def kill_all(player: Player) -> None:
+    for worker in player.workers:
+        worker.process.kill()
+        worker.process.wait()
+
+
 async def heard(answers: list[Any], count: int) -> None:
     while len(answers) < count:
         await asyncio.sleep(0.02)
 
 
-def test_the_latest_request_wins_and_a_lost_process_is_replaced() -> None:
+def test_the_latest_request_wins() -> None:
     async def act(player: Player) -> None:
         client, answers = player.client(), []
         for m in range(1, 21):
@@ -72,28 +79,10 @@ def test_the_latest_request_wins_and_a_lost_process_is_replaced() -> None:
         player.request(client, job(m=5), lambda answer: answers.append(answer))
         player.request(other, job(m=6), lambda answer: theirs.append(answer))
         await heard(theirs, 1)
+        await heard(answers, 1)
         assert answers[0]["text"] != theirs[0]["text"]
         player.leave(other)
         assert other not in player.clients
-
-        answers.clear()
-        player.request(client, job(m=7), lambda answer: answers.append(answer))
-        while client.limit is None:
-            await asyncio.sleep(0)
-        player.workers[0].process.kill()
-        await heard(answers, 1)
-        assert answers[0]["kind"] == "sorry"
-        assert "Another one has taken its place" in answers[0]["sentence"]
-        player.request(client, job(m=8), lambda answer: answers.append(answer))
-        await heard(answers, 2)
-        assert answers[1]["kind"] == "scene"
-
-        # One that dies while nobody needs it is replaced without a word.
-        player.workers[0].process.kill()
-        player.workers[0].process.wait()
-        player.request(client, job(m=9), lambda answer: answers.append(answer))
-        await heard(answers, 3)
-        assert answers[2]["kind"] == "scene"
 
     play(act)
 
@@ -115,13 +104,12 @@ def test_a_run_that_is_not_wanted_or_takes_too_long_is_stopped(
         answers.clear()
 
         player.request(client, long, lambda answer: answers.append(answer))
-        (worker,) = player.workers
+        before = {worker.process.pid for worker in player.workers}
         await asyncio.sleep(0.2)
         player.forget(client)
-        while client.limit is not None:
+        while client.busy:
             await asyncio.sleep(0.02)
         assert answers == []
-        assert player.workers == [worker]  # it obeyed, so it lives on
 
         player.request(client, long, lambda answer: answers.append(answer))
         await asyncio.sleep(0.1)
@@ -129,6 +117,7 @@ def test_a_run_that_is_not_wanted_or_takes_too_long_is_stopped(
         await heard(answers, 1)
         assert answers[0]["kind"] == "scene"
         answers.clear()
+        assert before <= {worker.process.pid for worker in player.workers}  # all have obeyed
 
         player.seconds = 0.3
         player.request(client, long, lambda answer: answers.append(answer))
@@ -213,8 +202,7 @@ def test_a_bug_and_a_process_that_does_not_start_are_sentences(
         assert "some secret" not in answers[0]["sentence"]
         assert "ValueError: some secret" in capsys.readouterr().err
         monkeypatch.setattr(work, "warm_up", broken)
-        player.workers[0].process.kill()
-        player.workers[0].process.wait()
+        kill_all(player)
         player.request(client, job(), lambda answer: answers.append(answer))
         await heard(answers, 2)
         assert "No process could be started" in answers[1]["sentence"]
@@ -222,6 +210,172 @@ def test_a_bug_and_a_process_that_does_not_start_are_sentences(
 
     monkeypatch.setattr(work, "warm_up", None)
     monkeypatch.setattr(work, "answer", broken)
+    play(act)
+
+
+def echoes(wanted: dict[str, Any], job: Job) -> str:
+    """Take as long as is wanted, and stop when asked to."""
+    until = time.monotonic() + wanted["setting"].get("takes", 0.0)
+    while time.monotonic() < until:
+        if job.stopped() and not wanted["setting"].get("deaf"):
+            raise AttnscopeError("stopped.")
+        time.sleep(0.01)
+    return str(wanted["setting"]["name"])
+
+
+def wish(name: object, world: str = "lu2021", **setting: Any) -> dict[str, Any]:
+    return {"world": world, "setting": {"name": name, **setting}, "have": []}
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let processes be ready at once and answer with a name."""
+    monkeypatch.setattr(work, "warm_up", None)
+    monkeypatch.setattr(work, "answer", echoes)
+
+
+@pytest.mark.usefixtures("quick")
+def test_turns_are_fair_and_somebody_new_comes_first() -> None:
+    order: list[str] = []
+
+    def hear(name: str) -> Callable[[Any], None]:
+        return lambda answer: order.append(name)
+
+    async def act(player: Player) -> None:
+        greedy = Turns()
+        sides = [player.client(greedy), player.client(greedy)]
+        modest, late = player.client(), player.client()
+        for side in sides:
+            player.request(side, wish(id(side), takes=0.05), hear("greedy"))
+        player.request(modest, wish("modest", takes=0.05), hear("modest"))
+        await heard(order, 1)
+        # Two sides of a page do not get two turns before somebody else has had one.
+        player.request(late, wish("late"), hear("late"))
+        await heard(order, 4)
+        assert order.index("modest") < 2
+        assert order.index("late") < 3
+        assert sorted(order[:2]) == ["greedy", "modest"]
+
+        # However much one asks for, somebody new has the next turn, and then everybody in turn.
+        order.clear()
+        for client, name in ((modest, "modest"), (sides[0], "greedy")):
+            player.request(client, wish(name, takes=0.3), hear(name))
+        while not modest.busy:
+            await asyncio.sleep(0.01)
+        player.request(sides[0], wish("newer"), hear("greedy"))
+        player.request(player.client(), wish("new"), hear("new"))
+        await heard(order, 3)
+        assert order == ["modest", "new", "greedy"]
+
+    play(act)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_run_that_does_not_stop_keeps_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def act(player: Player) -> None:
+        client, answers = player.client(), []
+        deaf = wish("deaf", takes=60.0, deaf=True)
+        player.request(client, deaf, lambda answer: answers.append(answer))
+        while not client.busy:
+            await asyncio.sleep(0.01)
+        before = {worker.process.pid for worker in player.workers}
+        # Something of another world is wanted: the other process does it at once.
+        player.request(client, wish("x", "li2023"), lambda answer: answers.append(answer))
+        await heard(answers, 1)
+        assert answers == [{"kind": "scene", "text": "x"}]
+        if player_module.GRACE > 1:
+            assert before <= {worker.process.pid for worker in player.workers}
+            return
+        while before <= {worker.process.pid for worker in player.workers}:
+            await asyncio.sleep(0.01)
+        assert "did not stop within 0.2 seconds" in capsys.readouterr().err
+
+    play(act)
+    monkeypatch.setattr(player_module, "GRACE", 0.2)
+    play(act)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_lost_process_is_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+    async def act(player: Player) -> None:
+        client, answers = player.client(), []
+        player.request(client, wish("lost", takes=60.0), lambda answer: answers.append(answer))
+        while not client.busy or len(player.workers) < 2:
+            await asyncio.sleep(0)
+        kill_all(player)
+        await heard(answers, 1)
+        assert answers[0]["kind"] == "sorry"
+        assert "Another one has taken its place" in answers[0]["sentence"]
+        player.request(client, wish("next"), lambda answer: answers.append(answer))
+        await heard(answers, 2)
+        assert answers[1]["text"] == "next"
+        # One that dies while nobody needs it is replaced without a word.
+        kill_all(player)
+        player.request(client, wish("again"), lambda answer: answers.append(answer))
+        await heard(answers, 3)
+        assert answers[2]["text"] == "again"
+
+    play(act)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_long_run_holds_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(player_module, "LONG", 0.2)
+
+    async def act(player: Player) -> None:
+        long, short, answers = player.client(), player.client(), []
+        player.request(long, wish("long", takes=60.0), lambda answer: answers.append(answer))
+        while not long.busy:
+            await asyncio.sleep(0.01)
+        player.request(short, wish("short"), lambda answer: answers.append(answer))
+        await heard(answers, 1)
+        assert answers[0]["text"] == "short"
+        assert long.busy
+
+    play(act)
+
+
+@pytest.mark.usefixtures("quick")
+def test_who_drags_on_a_busy_machine_sees_curves_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(player_module, "PATIENCE", 0.05)
+
+    async def act(player: Player) -> None:
+        client, answers = player.client(), []
+        client.patience = 0.05
+        for number in range(200):  # Every run takes longer than the patience for the first one.
+            player.request(client, wish(number, takes=0.3), lambda answer: answers.append(answer))
+            await asyncio.sleep(0.02)
+            if answers:
+                break
+        assert answers
+        assert client.patience > 0.3
+
+    play(act)
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_same_run_is_not_done_twice() -> None:
+    async def act(player: Player) -> None:
+        client, other, answers = player.client(), player.client(), []
+        same = wish("same", takes=0.2)
+        player.request(client, same, lambda answer: answers.append(1))
+        while not client.busy:
+            await asyncio.sleep(0.01)
+        player.request(client, wish("other"), lambda answer: answers.append(2))
+        player.request(client, dict(same), lambda answer: answers.append(3))
+        await heard(answers, 1)
+        player.request(other, dict(same), lambda answer: answers.append(4))
+        await heard(answers, 2)
+        assert answers == [3, 4]
+        assert player.runs == 1
+        player.request(other, wish("more"), lambda answer: answers.append(5))
+        await heard(answers, 3)
+        assert player.runs == 2
+
     play(act)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from attnscope.errors import AttnscopeError
 from attnscope.lab import shell
-from attnscope.lab.player import Client, Player
+from attnscope.lab.player import Client, Player, Turns
 from attnscope.lab.url import Bench, parse
 from attnscope.lab.worlds import KEYS, WORLDS, Slider, World, world
 from attnscope.lab.worlds.base import LAST_DRAW
@@ -95,7 +95,8 @@ class Session:
 
     def __init__(self, player: Player, send: Callable[[str], None]) -> None:
         self.player, self.send = player, send
-        self.clients: dict[str, Client] = {side: player.client() for side in SIDES}
+        turns = Turns()
+        self.clients: dict[str, Client] = {side: player.client(turns) for side in SIDES}
 
     def receive(self, text: str) -> None:
         """Do what the page asks for; whatever cannot be done is said in a sentence."""

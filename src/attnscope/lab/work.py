@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from attnscope.errors import AttnscopeError
@@ -44,7 +45,7 @@ def answer(wanted: dict[str, Any], job: Job) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             study = world(wanted["world"]).spec(wanted["setting"])
-            return message(scene(study, job.stopped), wanted["have"])
+            return message(scene(study, job.stopped), wanted["have"], job.stopped)
     except Exception as error:
         if _is_out_of_memory(error):
             raise AttnscopeError(
@@ -57,14 +58,29 @@ def _is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or "allocate" in str(error)
 
 
-def message(scene: Scene, have: list[str]) -> str:
-    """Return a scene as JSON; figures that the page has already come as numbers only."""
+_documents: dict[str, dict[str, Any]] = {}
+"""Figures as Bokeh documents by their signature: making one takes as long as a run."""
+MOST_DOCUMENTS = 200
+
+
+def message(scene: Scene, have: list[str], stopped: Callable[[], bool] = lambda: False) -> str:
+    """Return a scene as JSON; figures that the page has already come as numbers only.
+
+    A document may be that of another setting. The numbers, which come with it, take the place of
+    those in it.
+
+    Raises:
+        Stopped: ``stopped`` said so.
+    """
     from bokeh.core.json_encoder import serialize_json
 
+    from attnscope.experiment import Stopped
     from attnscope.lab import drawing
 
     figures = []
     for figure in scene.figures:
+        if stopped():
+            raise Stopped("stopped.")
         name = drawing.signature(figure)
         entry: dict[str, Any] = {
             "name": figure.name,
@@ -74,7 +90,11 @@ def message(scene: Scene, have: list[str]) -> str:
             "data": drawing.columns(figure),
         }
         if name not in have:
-            entry["item"] = drawing.item(figure)
+            if name not in _documents:
+                if len(_documents) == MOST_DOCUMENTS:
+                    _documents.clear()
+                _documents[name] = drawing.item(figure)
+            entry["item"] = _documents[name]
         figures.append(entry)
     times, weights = (drawing.packed(x) for x in (scene.attention.times, scene.attention.weights))
     values = {

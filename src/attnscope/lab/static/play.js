@@ -257,9 +257,8 @@
         entry.place.style.minHeight = `${entry.place.offsetHeight}px`;
         await attnscopePlots.draw(entry.place, figure.item);
         entry.signature = figure.signature;
-      } else {
-        attnscopePlots.update(entry.place, figure.data);
       }
+      attnscopePlots.update(entry.place, figure.data);  // A document may be of another setting.
     }
     function verdicts(findings) {
       claims.replaceChildren(...findings.map((finding) => {
