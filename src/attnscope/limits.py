@@ -43,13 +43,24 @@ class Limit:
             AttnscopeError: the variable holds something else.
         """
         said = os.environ.get(self.variable, "")
-        if not said:
-            return self.default
-        if not (said.isascii() and said.isdigit() and len(said) < 20 and int(said)):
-            raise AttnscopeError(
-                f"{self.variable} = '{said[:40]}': expected a whole number of 1 or more."
-            )
-        return int(said)
+        return _whole(said, f"{self.variable} = ") if said else self.default
+
+    def allow(self, count: str | int) -> None:
+        """Set the number for this process and for the workers that it starts.
+
+        Raises:
+            AttnscopeError: it is none.
+        """
+        os.environ[self.variable] = str(_whole(str(count), f"{self.flag} "))
+
+    def check(self, count: int, found: str) -> None:
+        """Refuse a number that is too large.
+
+        Raises:
+            AttnscopeError: it is; ``found`` begins the sentence.
+        """
+        if count > self.value():
+            raise self.exceeded(found)
 
     def exceeded(self, found: str) -> AttnscopeError:
         """Return the error for something that has more; the caller raises it."""
@@ -57,6 +68,12 @@ class Limit:
             f"{found}: expected at most {self.value():,} {self.what}. If it is right, allow more "
             f"by {self.flag} or {self.variable}."
         )
+
+
+def _whole(said: str, name: str) -> int:
+    if not (said.isascii() and said.isdigit() and len(said) < 20 and int(said)):
+        raise AttnscopeError(f"{name}{said[:40]}: expected a whole number of 1 or more.")
+    return int(said)
 
 
 ROWS = Limit("rows", 10_000_000)

@@ -97,7 +97,7 @@ def test_a_value_of_the_wrong_kind(
             "make 60 topic words, but train = 40: expected at least one training sentence",
         ),
         (["--seeds", "0"], "seeds = 0: expected 1 or more."),
-        (["--lr", "-0.1"], "lr = -0.1: expected a finite number above 0."),
+        (["--lr", "-0.1"], "lr = -0.1: expected a finite number above 0 or None."),
         (["--scale", "huge"], "scale = 'huge': expected 'quick' or 'paper'."),
         (["--scale=huge"], "scale = 'huge': expected 'quick' or 'paper'."),
         (["--workers", "0"], "workers = 0: expected 1 or more."),

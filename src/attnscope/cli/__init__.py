@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import warnings
 from collections.abc import Callable, Sequence
 
 from attnscope import __version__
+from attnscope.cli.arguments import Parser
+from attnscope.cli.terminal import complain, flush, prepare, refused
 from attnscope.errors import AttnscopeError, nearest
 
 VERBS = {
@@ -16,6 +17,7 @@ VERBS = {
     "new": "write a small study of your own to start from: attnscope new mine.py",
     "claims": "the claims ledger over the runs there are",
     "show": "what a run is, and what came of it",
+    "check": "whether runs are whole: attnscope check runs/* --repair",
     "watch": "a trajectory from saved weights: attnscope watch --checkpoints DIR --out RUN",
     "export": "the curves of a run as CSV, or for TensorBoard, W&B, MLflow",
     "topics": "the topics of a corpus: attnscope topics wikitext-2-v1.zip --out FILE",
@@ -27,22 +29,38 @@ VERBS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code: 0, or 2 with a sentence on standard error."""
     words = list(sys.argv[1:] if argv is None else argv)
+    prepare()
     # A warning is for the person at the terminal, who has no use for our line of code.
     before, warnings.showwarning = warnings.showwarning, _show_once()
     try:
-        return _dispatch(words)
-    except AttnscopeError as error:
-        print(f"attnscope: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("attnscope: interrupted. What was written is kept.", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        # The reader of a pipe has gone, as in `attnscope list | head -1`.
-        sys.stderr.close()
-        return 0
+        code = _answered(words)
+    except SystemExit as left:
+        # argparse and tyro leave so, with 0 or 2; rich with 1 when the reader of a pipe has gone.
+        raise SystemExit(flush() or (0 if left.code == 1 else left.code)) from None
     finally:
         warnings.showwarning = before
+    return flush() or code
+
+
+def _answered(words: list[str]) -> int:
+    """Return the exit code; whatever a person can do something about is a sentence."""
+    try:
+        return _dispatch(words)
+    except AttnscopeError as error:
+        complain(str(error))
+    except KeyboardInterrupt:
+        complain("interrupted. What was written is kept.")
+    except BrokenPipeError:
+        return 0  # The reader of a pipe has gone, as in `attnscope list | head -1`.
+    except OSError as error:
+        complain(refused(error))
+    except MemoryError as error:
+        complain(f"there is not enough memory ({error}): expected smaller numbers or less data.")
+    except RuntimeError as error:
+        if "can't allocate memory" not in str(error):  # PyTorch has no exception of its own.
+            raise
+        complain("there is not enough memory: expected smaller numbers or less data.")
+    return 2
 
 
 def _show_once() -> Callable[..., None]:
@@ -52,7 +70,7 @@ def _show_once() -> Callable[..., None]:
     def show(message: Warning | str, *_: object, **__: object) -> None:
         if str(message) not in said:
             said.add(str(message))
-            print(f"attnscope: warning: {message}", file=sys.stderr)
+            complain(f"warning: {message}")
 
     return show
 
@@ -91,6 +109,10 @@ def _dispatch(words: list[str]) -> int:
         from attnscope.cli.lab import lab
 
         return lab(rest, VERBS[verb])
+    if verb == "check":
+        from attnscope.cli.check import check
+
+        return check(rest, VERBS[verb])
     if verb == "export":
         from attnscope.cli.export import export
 
@@ -121,8 +143,8 @@ def _dispatch(words: list[str]) -> int:
     return show(parser.parse_args(rest).run)
 
 
-def _parser(verb: str) -> argparse.ArgumentParser:
-    return argparse.ArgumentParser(prog=f"attnscope {verb}", description=VERBS[verb])
+def _parser(verb: str) -> Parser:
+    return Parser(prog=f"attnscope {verb}", description=VERBS[verb])
 
 
 def _help() -> str:

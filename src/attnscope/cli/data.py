@@ -19,12 +19,14 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from attnscope.cli.arguments import Parser, add_limits, apply_limits
 from attnscope.datasets.catalogue import CATALOGUE, entry
 from attnscope.datasets.check import FileReport, Report, SplitReport, check
 from attnscope.datasets.fetch import Listener, get
 from attnscope.datasets.place import at, data_dir, locate
 from attnscope.datasets.record import DataFile, DataSet
 from attnscope.errors import AttnscopeError
+from attnscope.limits import BYTES, ROWS
 
 USAGE = """attnscope data [--data-dir DIR]             the data sets, and which are here
        attnscope data NAME [--data-dir DIR]        everything about one
@@ -37,7 +39,7 @@ STYLES = {"complete": "green", "partial": "yellow", "uncounted": "green", "wrong
 
 def data(words: list[str]) -> int:
     """List, describe, check or fetch data sets."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="attnscope data",
         usage=USAGE,
         description="The folder is --data-dir, then $ATTNSCOPE_DATA, then the user's cache.",
@@ -45,7 +47,9 @@ def data(words: list[str]) -> int:
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("--data-dir", metavar="DIR", help="the folder that holds the data")
     parser.add_argument("--sheet", metavar="FILE", help="a PNG of generated images to write")
+    add_limits(parser, ROWS, BYTES)
     options = parser.parse_intermixed_args(words)
+    apply_limits(options, ROWS, BYTES)
     folder = data_dir(options.data_dir)
     if options.sheet is not None:
         return _sheet(options.words, Path(options.sheet))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
+from attnscope.cli.arguments import Parser
 
 
-def parser(description: str) -> argparse.ArgumentParser:
+def parser(description: str) -> Parser:
     """Return what reads the words after ``attnscope export``."""
-    made = argparse.ArgumentParser(prog="attnscope export", description=description)
+    made = Parser(prog="attnscope export", description=description)
     made.add_argument("run", help="the run's folder")
     made.add_argument("--to", required=True, metavar="TOOL", help="csv, tensorboard, wandb, mlflow")
     made.add_argument("--out", metavar="PATH", help="where to; in the run's folder unless given")

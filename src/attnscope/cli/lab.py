@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 
+from attnscope.cli.arguments import Parser
 
-def parser(description: str) -> argparse.ArgumentParser:
+
+def parser(description: str) -> Parser:
     """Return what reads the words after ``attnscope lab``."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="attnscope lab",
         description=f"{description}. It listens on this machine alone unless --host says more.",
     )

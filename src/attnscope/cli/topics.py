@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from attnscope.cli.arguments import Parser, add_limits, apply_limits
+from attnscope.limits import STREAMED_BYTES, STREAMED_ROWS
+
 if TYPE_CHECKING:
     from attnscope.topics.lda import Progress
     from attnscope.topics.model import TopicModel
 
 
-def parser(description: str) -> argparse.ArgumentParser:
+def parser(description: str) -> Parser:
     """Return what reads the words after ``attnscope topics``."""
     from attnscope.topics.corpus import KINDS
 
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="attnscope topics",
         description=f"{description}. Online LDA over a corpus that is read as a stream.",
     )
@@ -40,12 +42,14 @@ def parser(description: str) -> argparse.ArgumentParser:
         help="how to read the corpus; told by its first bytes unless given",
     )
     made.add_argument("--out", metavar="FILE", help="keep the topics, as safetensors")
+    add_limits(made, STREAMED_ROWS, STREAMED_BYTES)
     return made
 
 
 def topics(words: list[str], description: str) -> int:
     """Fit topics, print their top words, coherence and the time it took, and keep them."""
     options = parser(description).parse_args(words)
+    apply_limits(options, STREAMED_ROWS, STREAMED_BYTES)
 
     from attnscope.topics.lda import fit_topics
 

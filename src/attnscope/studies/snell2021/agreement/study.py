@@ -169,6 +169,7 @@ class Agreement(Study):
 
     def runs(self) -> list[tuple[str, int]]:
         """Return the normal runs A, B, ..., then one of each other case."""
+        self.check_runs(self.seeds + 4)
         others = [("normal", OTHERS + i) for i in range(self.seeds)]
         singles = [("uniform", UNIFORM), ("proxy", PROXY)]
         return [("normal", FIRST), *singles, others[0], ("frozen", FROZEN), *others[1:]]

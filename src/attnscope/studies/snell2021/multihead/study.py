@@ -100,6 +100,7 @@ class Multihead(SequenceStudy):
 
     def runs(self) -> list[tuple[str, int]]:
         """Return the trials of single heads, candidate by candidate, then the scenarios."""
+        self.check_runs(self.candidates * self.streams + self.seeds * len(SCENARIOS))
         single = [(CANDIDATE, number) for number in range(self.candidates * self.streams)]
         return single + [(case, seed) for seed in range(self.seeds) for case in SCENARIOS]
 

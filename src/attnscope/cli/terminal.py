@@ -1,0 +1,75 @@
+"""What is printed: it never crashes a command, whatever the terminal or the disk can take."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+
+
+def prepare() -> None:
+    """Make standard streams such that printing any text is possible.
+
+    A stream that is closed (``attnscope list >&-``) becomes one that takes everything, before a
+    file of ours gets its number. A character that the encoding of the terminal does not have is
+    shown as a question mark.
+    """
+    for name in ("stdin", "stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+        elif name != "stdin" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace" if name == "stdout" else "backslashreplace")
+
+
+def complain(sentence: str) -> None:
+    """Print a sentence on standard error; if nobody can read it, so be it."""
+    with contextlib.suppress(OSError, ValueError):
+        print(f"attnscope: {sentence}", file=sys.stderr, flush=True)
+
+
+def flush() -> int:
+    """Bring what was printed to its reader; return the exit code if that fails, else 0.
+
+    Python would do it after the end of the program, with a message of its own. A reader that has
+    gone, as in ``attnscope list | head -1``, has seen enough.
+    """
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError) as error:
+        _give_up(sys.stdout)
+        if isinstance(error, BrokenPipeError):
+            return 0
+        complain(lost(error))
+        return 2
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.flush()
+    return 0
+
+
+def lost(error: Exception) -> str:
+    """Say that what was printed could not be written."""
+    what = getattr(error, "strerror", None) or error
+    return f"standard output cannot be written ({what}): expected a place that takes it."
+
+
+def refused(error: OSError) -> str:
+    """Say what the system refuses, of which file."""
+    what = error.strerror or str(error)
+    if error.filename is None:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF):
+            return lost(error)
+        return f"the system says: {what}."
+    name = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
+    return f"'{str(name)[:300]}': {what}. Expected a file or folder that can be read and written."
+
+
+def _give_up(stream: object) -> None:
+    """Let a stream that cannot be written take what is left in it, so that its end is quiet."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())  # type: ignore[attr-defined]
+        os.close(nowhere)
