@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from attnscope.watching.attach_huggingface import eager_mask
-from attnscope.watching.points import describe, find
+from attnscope.watching.introduction import describe
+from attnscope.watching.points import find
 
 transformers = pytest.importorskip(
     "transformers", reason="transformers is not installed: pip install 'attnscope[hf]'"

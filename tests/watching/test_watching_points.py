@@ -6,7 +6,8 @@ import sys
 import torch
 from torch import Tensor, nn
 
-from attnscope.watching.points import COMPILED, describe, find, uncompiled
+from attnscope.watching.introduction import describe
+from attnscope.watching.points import COMPILED, find, uncompiled
 from watched_toys import Own, Reader
 
 

@@ -20,9 +20,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attnscope.watching.facts import block_facts, optimizer_facts
+from attnscope.watching.introduction import describe
 from attnscope.watching.matrices import MATRICES, find_projections
 from attnscope.watching.moment import AttentionPoint, Evaluation, Moment, Reading
-from attnscope.watching.points import describe, find
+from attnscope.watching.points import Found, search
 from attnscope.watching.probe import Batch, Probe
 from attnscope.watching.readings import catalogue
 from attnscope.watching.readings.attention import mass_on
@@ -84,7 +86,8 @@ def watch(
         AttnscopeError: something that was given cannot be meant, in a sentence.
     """
     asked = None if probe is None else Probe(model, probe)
-    points, first, seconds = _find(model, attention, asked)
+    found, first, seconds = _find(model, attention, asked)
+    points = found.points
     watched = WatchedModel(
         model,
         points,
@@ -93,6 +96,7 @@ def watch(
         {} if words is None else read_words(words, model),
         None if topics is None else read_topics(topics),
         targets,
+        optimizer,
     )
     plan = select(record, every, catalogue(watched))
     spec = _spec(watched, every, plan)
@@ -106,21 +110,21 @@ def watch(
         optimizer=optimizer,
         spec=spec,
         labels=_labels(spec),
-        introduction=_introduce(watched, plan, seconds, optimizer is not None),
+        introduction=_introduce(watched, plan, seconds, optimizer is not None, found.notes),
     )
 
 
 def _find(
     model: nn.Module, attention: Any, probe: Probe | None
-) -> tuple[Sequence[AttentionPoint], Evaluation | None, float]:
+) -> tuple[Found, Evaluation | None, float]:
     if probe is None:
-        return find(model, attention), None, 0.0
+        return search(model, attention), None, 0.0
     with probe.beginning() as run:
-        points = find(model, attention, run)
-    probe.watch(points)
+        found = search(model, attention, run, probe.rows)
+    probe.watch(found.points)
     begun = time.perf_counter()
     first = probe.evaluate()
-    return points, first, time.perf_counter() - begun
+    return found, first, time.perf_counter() - begun
 
 
 def _spec(watched: WatchedModel, every: int, plan: ReadingPlan) -> dict[str, Any]:
@@ -142,6 +146,8 @@ def _spec(watched: WatchedModel, every: int, plan: ReadingPlan) -> dict[str, Any
         "blocks": list(blocks(watched.model)),
         "words": dict(watched.words),
         "probe": watched.probe is not None,
+        "optimizer": optimizer_facts(watched.optimizer, watched.model),
+        "architecture": block_facts(watched.model, watched.points),
         "ids": ids.tolist() if ids is not None and ids.numel() <= IDS_KEPT else [],
     }
 
@@ -165,7 +171,13 @@ def _labels(spec: dict[str, Any]) -> dict[str, list[str]]:
     }
 
 
-def _introduce(watched: WatchedModel, plan: ReadingPlan, seconds: float, optimizer: bool) -> str:
+def _introduce(
+    watched: WatchedModel,
+    plan: ReadingPlan,
+    seconds: float,
+    optimizer: bool,
+    said: Sequence[str],
+) -> str:
     wanted = "; ".join(
         f"every {f'{steps} steps' if steps > 1 else 'step'} "
         + ", ".join(reading.name for reading in readings)
@@ -183,7 +195,7 @@ def _introduce(watched: WatchedModel, plan: ReadingPlan, seconds: float, optimiz
     if "before" in needs:
         costs.append("a copy of the weights")
     cost = f"{', '.join(costs) or 'next to nothing'} per reading"
-    notes = [unrecognised(watched)]
+    notes = [*said, unrecognised(watched)]
     if "gradients" in needs and not optimizer:
         notes.append(
             "gradients are those that parameters have when scope.step is called; give "

@@ -60,12 +60,20 @@ class HuggingFacePoint:
 
 def find_huggingface(model: nn.Module) -> Iterator[HuggingFacePoint]:
     """Yield every module that asks the interface, in the order in which the model holds them."""
-    if "transformers.modeling_utils" not in sys.modules:
+    if "transformers.modeling_utils" not in sys.modules or not _has_interface():
         return
     asking = {kind for kind in set(map(type, model.modules())) if _asks_interface(kind)}
     for name, module in model.named_modules():
         if type(module) in asking:
             yield HuggingFacePoint(name, module)
+
+
+def _has_interface() -> bool:
+    """Whether models ask by a method; before transformers 5 they look into a dictionary instead."""
+    try:
+        return hasattr(_interface_class(), "get_interface")
+    except ImportError:
+        return False
 
 
 def _asks_interface(kind: type) -> bool:

@@ -28,6 +28,8 @@ SINGLE = {
     r"|c_proj|proj|dense)",
 }
 FUSED = r"(qkv|w_?qkv|to_qkv|in_proj|c_attn)(_?(proj|lin|linear))?"
+HOLDERS = 3
+"""A module that attends may hold no matrices, and so may the one that holds it."""
 BY_HEAD = ("GPTNeoX", "Bloom")
 """Hugging Face families whose ``query_key_value`` has the three of one head next to each other."""
 
@@ -67,12 +69,16 @@ def find_projections(model: nn.Module, points: Sequence[AttentionPoint]) -> list
     inside = bare(model)
     names = {id(p): name for name, p in model.named_parameters()}
     modules = dict(inside.named_modules())
+    paths = {id(part): path for path, part in modules.items()}
     held = [(point.name, getattr(point, "module", None)) for point in points]
     if held and all(isinstance(module, nn.Module) and module is not inside for _, module in held):
-        found = [(name, module) for name, module in held if isinstance(module, nn.Module)]
+        found = [
+            (name, _holder(modules, paths, module))
+            for name, module in held
+            if isinstance(module, nn.Module)
+        ]
     else:
         found = [(name, part) for name, part in modules.items() if _holds_queries(part)]
-    paths = {id(part): path for path, part in modules.items()}
     return [
         Projections(
             name, dict(_recognise(module, _around(modules, paths.get(id(module), "")), names))
@@ -100,6 +106,20 @@ def _holds_queries(module: nn.Module) -> bool:
     named = [name.lower() for name, _ in module.named_children()]
     has = {kind: any(re.fullmatch(SINGLE[kind], name) for name in named) for kind in "QK"}
     return all(has.values()) or any(re.fullmatch(FUSED, name) for name in named)
+
+
+def _holder(
+    modules: Mapping[str, nn.Module], paths: Mapping[int, str], module: nn.Module
+) -> nn.Module:
+    """Return the module that holds the queries of an attention: itself, or one that holds it."""
+    path = paths.get(id(module), "")
+    for _ in range(HOLDERS):
+        if _holds_queries(modules[path]):
+            return modules[path]
+        if not path:
+            break
+        path = path.rpartition(".")[0]
+    return module
 
 
 def _around(modules: Mapping[str, nn.Module], path: str) -> nn.Module | None:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
+from attnscope.watching.attach_call import listening, path_of
 from attnscope.watching.moment import AttentionPoint, Evaluation
 from attnscope.watching.undisturbed import bare, undisturbed
 
@@ -86,23 +87,24 @@ class Probe:
     def evaluate(self) -> Evaluation:
         """Evaluate the batch; the model and its training are left as they were."""
         attention: list[Tensor] = [torch.empty(0)] * len(self.points)
-        hidden: list[Tensor] = [torch.empty(0)] * len(self.points)
+        outputs: dict[nn.Module, list[Tensor]] = {}
         ids: list[Tensor] = []
         with ExitStack() as stack:
             stack.enter_context(torch.no_grad())
             stack.enter_context(undisturbed(self.model))
             for index, point in enumerate(self.points):
                 stack.callback(point.attach(_keep(attention, index)).remove)
-                block = self._blocks[index]
-                if block is not None:
-                    hook = block.register_forward_hook(_keep_output(hidden, index))
-                    stack.callback(hook.remove)
+            for block in {block: None for block in self._blocks if block is not None}:
+                hook = block.register_forward_hook(_keep_output(outputs.setdefault(block, [])))
+                stack.callback(hook.remove)
             if self.embedding is not None:
                 hook = self.embedding.register_forward_pre_hook(
                     lambda _, given: ids.append(given[0])
                 )
                 stack.callback(hook.remove)
+            stack.enter_context(listening(self.points))
             output = self.run()
+        hidden = [self._hidden(index, outputs) for index in range(len(self.points))]
         visible = [self._visible(index, weights) for index, weights in enumerate(attention)]
         asking = [self._asking(index, weights) for index, weights in enumerate(attention)]
         return Evaluation(
@@ -139,11 +141,28 @@ class Probe:
             finally:
                 hook.remove()
 
+    @property
+    def rows(self) -> int:
+        """Rows of the batch; 0 if nobody knows."""
+        parts: Any = self.batch
+        if isinstance(parts, Mapping):
+            parts = parts.values()
+        elif isinstance(parts, Tensor) or callable(parts):
+            parts = [parts]
+        return next((len(x) for x in parts if isinstance(x, Tensor) and x.ndim), 0)
+
     @contextmanager
     def beginning(self) -> Iterator[Callable[[], object]]:
         """Give a function that runs the batch, while what the model keeps of it can be seen."""
         with torch.no_grad(), undisturbed(self.model):
             yield self.run
+
+    def _hidden(self, index: int, outputs: Mapping[nn.Module, list[Tensor]]) -> Tensor:
+        """Return what the block of a point gave in the pass, or in the call that is meant."""
+        block = self._blocks[index]
+        made = [] if block is None else outputs[block]
+        number = path_of(self.points[index].name)[1]
+        return made[min(number, len(made) - 1)] if made else torch.empty(0)
 
     def _visible(self, index: int, weights: Tensor) -> Tensor:
         """Return which keys queries have ever attended to: the batch and its masks are fixed."""
@@ -215,24 +234,25 @@ def _keep(kept: list[Tensor], index: int) -> Callable[[Tensor], None]:
     return keep
 
 
-def _keep_output(kept: list[Tensor], index: int) -> Callable[[nn.Module, Any, Any], None]:
+def _keep_output(kept: list[Tensor]) -> Callable[[nn.Module, Any, Any], None]:
     def keep(_: nn.Module, __: Any, output: Any) -> None:
         if isinstance(output, Mapping):
             output = next(iter(output.values()), None)
         if isinstance(output, tuple | list) and output:
             output = output[0]
         if isinstance(output, Tensor):
-            kept[index] = output.detach()
+            kept.append(output.detach())
 
     return keep
 
 
 def _block(model: nn.Module, point: AttentionPoint) -> nn.Module | None:
     """Return the block that holds an attention: its path up to the last number, or itself."""
-    parts = point.name.split(".")
+    path = path_of(point.name)[0]
+    parts = path.split(".")
     numbers = [place for place, part in enumerate(parts) if part.isdigit()]
     names = [".".join(parts[: numbers[-1] + 1])] if numbers else []
-    for name in [*names, point.name]:
+    for name in [*names, path]:
         try:
             return model.get_submodule(name) if name else None
         except AttributeError:

@@ -47,14 +47,20 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
 
 
 def bare(model: nn.Module) -> nn.Module:
-    """Return the model inside what ``torch.compile`` and data parallelism wrap around it."""
+    """Return the model inside what ``torch.compile``, data parallelism and engines wrap around it.
+
+    Wrappers hold what they wrap as ``_orig_mod`` or as ``module``, and nothing of their own beside.
+    FSDP is left as it is: outside of it there are pieces of parameters only.
+    """
     while True:
-        if hasattr(model, "_orig_mod"):
-            model = model._orig_mod  # type: ignore[assignment]
-        elif isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
-            model = model.module
-        else:
+        inside = model._modules.get("_orig_mod")
+        if inside is None and isinstance(model.__dict__.get("_orig_mod"), nn.Module):
+            inside = model.__dict__["_orig_mod"]
+        if inside is None and set(model._modules) == {"module"} and not model._parameters:
+            inside = model._modules["module"]
+        if inside is None:
             return model
+        model = inside
 
 
 def _is_compiled(module: nn.Module) -> bool:
