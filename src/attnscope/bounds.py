@@ -35,6 +35,7 @@ __all__ = [
     "Positive",
     "Several",
     "check_fields",
+    "fits",
     "hints",
 ]
 
@@ -111,6 +112,11 @@ def check_fields(value: Any) -> None:
         expected = _fault(found, known.get(field.name, Any))
         if expected:
             raise AttnscopeError(f"{field.name} = {_quoted(found)}: expected {expected}.")
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Return whether a value is what an annotation asks for; numbers need not be finite."""
+    return not _unfit(value, hint)
 
 
 @cache

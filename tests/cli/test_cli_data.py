@@ -127,7 +127,7 @@ def test_get_then_check(small: Path, folder: Path, capsys: Capture) -> None:
 def test_the_folder_of_the_flag_wins(small: Path, tmp_path: Path, folder: Path) -> None:
     other = tmp_path / "other"
     assert main(["data", "get", "--data-dir", str(other), "sst2"]) == 0
-    assert sorted(path.name for path in (other / "sst").iterdir()) == ["dev", "test", "train"]
+    assert sorted(path.name for path in (other / "sst").glob("*[!6]")) == ["dev", "test", "train"]
     assert not folder.exists()
     assert main(["data", "check", "sst2", "--data-dir", str(other)]) == 0
 
@@ -150,9 +150,23 @@ def test_check_of_a_partial_set(small: Path, folder: Path, capsys: Capture) -> N
     assert "SST-2 is partial (train 2 of 9, dev 1 of 9, test 1 of 9): it can be used" in out
 
 
+def put(path: Path, text: str) -> None:
+    """Put a file in the place of one that was downloaded, as a person who has another would."""
+    path.write_text(text)
+    path.with_name(f"{path.name}.sha256").unlink()
+
+
+def test_check_of_a_file_that_has_changed_since(small: Path, folder: Path, capsys: Capture) -> None:
+    main(["data", "get", "sst2"])
+    assert "SHA-256 as at the first download" in capsys.readouterr().out
+    (folder / "sst" / "dev").write_text(ROWS["dev"] + "1 one more .\n")
+    assert main(["data", "check", "sst2"]) == 2
+    assert "when it was first downloaded" in capsys.readouterr().err
+
+
 def test_check_of_a_wrong_set(small: Path, folder: Path, capsys: Capture) -> None:
     main(["data", "get", "sst2"])
-    (folder / "sst" / "dev").write_text("1 fine .\n0 too many .\n")
+    put(folder / "sst" / "dev", "1 fine .\n0 too many .\n")
     capsys.readouterr()
     assert main(["data", "check", "sst2"]) == 2
     captured = capsys.readouterr()
@@ -164,7 +178,7 @@ def test_check_of_a_wrong_set(small: Path, folder: Path, capsys: Capture) -> Non
 
 def test_check_says_what_was_left_out(small: Path, folder: Path, capsys: Capture) -> None:
     main(["data", "get", "sst2"])
-    (folder / "sst" / "train").write_text("0 bad .\n1 good .\n1 \n")
+    put(folder / "sst" / "train", "0 bad .\n1 good .\n1 \n")
     capsys.readouterr()
     assert main(["data", "check", "sst2"]) == 0
     assert "left out of train: 1 (empty text)" in capsys.readouterr().out

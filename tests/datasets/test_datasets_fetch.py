@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from loopback import TEXT, Publisher, cut_after, dataset_of, file_of, names, publisher
 
+from attnscope.datasets.check import file_problem
 from attnscope.datasets.fetch import CHUNK, download, get
 from attnscope.datasets.record import DataFile
 from attnscope.errors import AttnscopeError, DiskFullError
@@ -69,7 +70,7 @@ def test_a_cut_connection_is_a_sentence_and_is_resumed(server: Publisher, tmp_pa
     assert path.read_bytes() == TEXT
     assert server.asked == ["", "bytes=100000-"]
     assert told[0] > 100_000
-    assert names(tmp_path) == ["set/file.txt"]
+    assert names(tmp_path) == ["set/file.txt", "set/file.txt.sha256"]
 
 
 @pytest.mark.parametrize(
@@ -288,7 +289,35 @@ def test_archives_are_read_through(
     server.content = whole[: len(whole) // 2]
     with pytest.raises(AttnscopeError, match=r"is not the file: it is damaged or cut short"):
         download(file, tmp_path / "half")
-    assert names(tmp_path) == [f"whole/{name}"]
+    assert names(tmp_path) == [f"whole/{name}", f"whole/{name}.sha256"]
+
+
+def test_a_checksum_is_noted_at_the_first_download_and_compared_ever_after(
+    server: Publisher, tmp_path: Path
+) -> None:
+    file = file_of(server)
+    path = download(file, tmp_path)
+    note = path.with_name("file.txt.sha256")
+    assert note.read_text() == f"{hashlib.sha256(TEXT).hexdigest()}  file.txt\n"
+    assert file_problem(file, path, path.name) == ""
+    path.write_bytes(TEXT[:-1] + b"?")
+    assert "when it was first downloaded" in file_problem(file, path, path.name)
+    path.unlink()
+    server.content = TEXT + b"a new line\n"
+    with pytest.raises(AttnscopeError, match=r"purpose, delete 'file\.txt\.sha256'"):
+        download(file, tmp_path)
+    assert not path.exists()
+    note.unlink()
+    assert download(file, tmp_path).read_bytes() == TEXT + b"a new line\n"
+
+
+@pytest.mark.parametrize("kept", [b"", b"0" * 64, b"\xff" * 9000])
+def test_a_damaged_note_of_a_checksum_is_a_sentence(
+    server: Publisher, tmp_path: Path, kept: bytes
+) -> None:
+    path = download(file_of(server), tmp_path)
+    path.with_name("file.txt.sha256").write_bytes(kept)
+    assert "keeps its checksum, cannot be read" in file_problem(file_of(server), path, path.name)
 
 
 @pytest.mark.parametrize("name", ["file.gz", "file.tar.gz", "file.zip"])

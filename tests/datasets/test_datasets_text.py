@@ -160,7 +160,7 @@ def test_a_page_that_is_named_like_an_archive(tmp_path: Path, name: str) -> None
 def test_what_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(AttnscopeError, match=r"none' cannot be read: No such file"):
         list(lines(tmp_path / "none"))
-    with pytest.raises(AttnscopeError, match="is a folder. Expected a file"):
+    with pytest.raises(AttnscopeError, match=r"is a folder\. Expected a file"):
         list(lines(tmp_path))
     with pytest.raises(AttnscopeError, match=r"none\.tar' cannot be read"):
         _read_all(tmp_path / "none.tar")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
+from attnscope.bounds import fits, hints
 from attnscope.errors import AttnscopeError
 from attnscope.probes.intervals import mean_interval
 from attnscope.trajectory import Readings
@@ -186,8 +187,15 @@ class Finding:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Finding:
-        """Rebuild a finding from what :meth:`to_json` returned."""
+        """Rebuild a finding from what :meth:`to_json` returned.
+
+        Raises:
+            TypeError: it is of another form, or of an unknown verdict.
+        """
         known: dict[str, Any] = {k: math.nan if v is None else v for k, v in values.items()}
+        for name, hint in hints(cls).items():
+            if name in known and not fits(known[name], hint):
+                raise TypeError(f"{name} is of another kind")
         return cls(**known)
 
 

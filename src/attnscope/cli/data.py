@@ -23,6 +23,7 @@ from attnscope.cli.arguments import Parser, add_limits, apply_limits
 from attnscope.datasets.catalogue import CATALOGUE, entry
 from attnscope.datasets.check import FileReport, Report, SplitReport, check
 from attnscope.datasets.fetch import Listener, get
+from attnscope.datasets.first_seen import noted
 from attnscope.datasets.place import at, data_dir, locate
 from attnscope.datasets.record import DataFile, DataSet
 from attnscope.errors import AttnscopeError
@@ -157,6 +158,8 @@ def _print_file(console: Console, file: DataFile, folder: Path) -> None:
         _say(console, f"  SHA-256: {file.sha256}")
     _say(console, f"  from: {file.url or 'fetched by hand, see the note'}")
     found = locate(file, folder)
+    if not file.sha256 and found and (digest := noted(found.parent, found.name)):
+        _say(console, f"  SHA-256 at the first download: {digest}")
     _say(console, f"  here: {found}" if found else "  here: no")
 
 
@@ -230,7 +233,10 @@ def _remark(item: FileReport) -> Text:
     if not item.published:
         return Text(f"in place of {file.path}", style="yellow")
     known = [word for word, value in (("size", file.size), ("SHA-256", file.sha256)) if value]
-    return Text(f"{' and '.join(known)} as published" if known else "", style="green")
+    said = f"{' and '.join(known)} as published" if known else ""
+    if not file.sha256 and noted(item.path.parent, item.path.name):
+        said = "; ".join(filter(None, (said, "SHA-256 as at the first download")))
+    return Text(said, style="green")
 
 
 def _splits(splits: tuple[SplitReport, ...]) -> Table:

@@ -10,13 +10,17 @@ from rich.markup import escape
 from attnscope.catalogue import names
 from attnscope.claims import Finding
 from attnscope.cli.kept import kept_findings
+from attnscope.cli.terminal import complain
 from attnscope.errors import AttnscopeError, nearest
 from attnscope.report.terminal import claims_table
 from attnscope.trajectory.folder import RunFolder
 
 
 def ledger(paper: str, runs: str) -> int:
-    """Print the findings of all runs below a folder, study by study."""
+    """Print the findings of all runs below a folder, study by study.
+
+    A run that is damaged is listed, and the others are read; the exit code is then 2.
+    """
     papers = sorted({name.split(".")[0] for name in names()})
     if paper and paper not in papers:
         raise AttnscopeError(
@@ -26,12 +30,20 @@ def ledger(paper: str, runs: str) -> int:
     console = Console()
     found = sorted(Path(runs).glob("*/findings.json"))
     shown: list[Finding] = []
+    damaged: list[str] = []
     for path in found:
         folder = RunFolder(path.parent)
-        manifest = folder.manifest()
-        if not manifest["study"].startswith(f"{paper}." if paper else ""):
+        try:
+            manifest = folder.manifest()
+            if not manifest["study"].startswith(f"{paper}." if paper else ""):
+                continue
+            findings = kept_findings(path)
+        except AttnscopeError as error:
+            damaged.append(str(error))
             continue
-        findings = kept_findings(path)
+        except OSError as error:
+            damaged.append(f"'{path.parent}' cannot be read: {error.strerror or error}.")
+            continue
         if not findings:
             continue  # A watched model: it has diagnoses, and nothing to be held against.
         console.rule(escape(f"{manifest['study']}  ({folder.path}, {manifest['status']})"))
@@ -43,8 +55,10 @@ def ledger(paper: str, runs: str) -> int:
             soft_wrap=True,
             markup=False,
         )
-        return 0
-    passing = [finding.key for finding in shown if not finding.control_fails]
-    holds = sum(finding.verdict == "holds" for finding in shown)
-    console.rule(f"{holds} of {len(shown)} claims hold; {len(passing)} controls pass")
-    return 0
+    else:
+        passing = [finding.key for finding in shown if not finding.control_fails]
+        holds = sum(finding.verdict == "holds" for finding in shown)
+        console.rule(f"{holds} of {len(shown)} claims hold; {len(passing)} controls pass")
+    for sentence in damaged:
+        complain(f"left out: {sentence}")
+    return 2 if damaged else 0

@@ -59,12 +59,18 @@ class Member:
         """Yield ``(number, line)`` like :func:`lines`."""
         return stream_lines(self.stream, self.label, self.meter, encoding, limit)
 
+    def blocks(self) -> Iterator[bytes]:
+        """Yield the bytes, 64 kB at a time: a read makes room for all that it is asked for."""
+        while True:
+            with damage_as_sentence(Place(self.label)):
+                block = self.stream.read(2**16)
+            if not block:
+                return
+            yield block
+
     def text(self, encoding: str = "utf-8", limit: int = LINE_LIMIT) -> str:
         """Return the whole member as text, without the carriage returns at its line ends."""
-        with damage_as_sentence(Place(self.label)):
-            # In pieces: a buffered read makes room for all that it is asked for.
-            pieces = iter(lambda: self.stream.read(2**16), b"")
-            data = b"".join(_up_to(limit, pieces))
+        data = b"".join(_up_to(limit, self.blocks()))
         if len(data) > limit:
             raise AttnscopeError(
                 f"'{self.label}' is longer than {limit} bytes: expected one document of at most "

