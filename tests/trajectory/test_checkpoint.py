@@ -74,5 +74,5 @@ def test_a_damaged_checkpoint_is_a_sentence(tmp_path: Path, damage) -> None:
     path = tmp_path / "0003.safetensors"
     save_checkpoint(path, Checkpoint(TENSORS, {"step": 1}))
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(AttnscopeError, match=r"0003\.safetensors' is not a checkpoint.*delete it"):
+    with pytest.raises(AttnscopeError, match=r"0003\.safetensors' is not a checkpoint.*Delete it"):
         load_checkpoint(path)

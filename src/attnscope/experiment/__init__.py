@@ -8,12 +8,13 @@ from attnscope.experiment.executor import Solved, Stopped, execute, solve
 from attnscope.experiment.job import Job
 from attnscope.experiment.measurement import Measurement, Pass, Quantity
 from attnscope.experiment.playable import NOW, AttentionOverTime, Playable
-from attnscope.experiment.runner import Broken, Interrupted, Listener, run
+from attnscope.experiment.runner import RUNS, Broken, Interrupted, Listener, is_complete, run
 from attnscope.experiment.study import Problem, Study
 
 __all__ = [
     "KNOWN",
     "NOW",
+    "RUNS",
     "AttentionOverTime",
     "Broken",
     "Experiment",
@@ -30,6 +31,7 @@ __all__ = [
     "Stopped",
     "Study",
     "execute",
+    "is_complete",
     "run",
     "solve",
 ]

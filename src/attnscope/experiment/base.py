@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from attnscope.experiment.job import Job
     from attnscope.report.attention_maps import AttentionMaps
     from attnscope.report.figure import Figure
+    from attnscope.report.overview import Overview
     from attnscope.report.page import Table
 
 Scale = Literal["quick", "paper"]
@@ -190,6 +191,10 @@ class Experiment(metaclass=Flat):
     def maps(self, run: Readings) -> Sequence[AttentionMaps]:
         """Return attention over training, a layer each."""
         return ()
+
+    def overview(self, run: Readings) -> Overview | None:
+        """Return the first screen of the report, if there is more than claims and figures."""
+        return None
 
     def diagnose(self, run: Readings) -> tuple[Sequence[Diagnosis], str]:
         """Say what is the matter with the model, and what could not be told."""

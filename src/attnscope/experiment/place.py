@@ -14,6 +14,7 @@ from typing import Any
 from attnscope.errors import AttnscopeError
 from attnscope.experiment.base import Experiment
 from attnscope.trajectory import RunFolder
+from attnscope.trajectory.folder import beside, holds_something
 from attnscope.trajectory.inventory import foreign, half_written
 from attnscope.trajectory.lock import Lock
 from attnscope.trajectory.staging import clear, new_folder
@@ -50,7 +51,7 @@ def place_of(
     def make(new: Path) -> None:
         fill(RunFolder(new))
 
-    if not _holds_something(path):
+    if not holds_something(path):
         with new_folder(path, what, make) as lock:
             yield folder, lock
         return
@@ -68,25 +69,6 @@ def place_of(
             for left in half_written(folder):
                 left.unlink(missing_ok=True)
         yield folder, lock
-
-
-def beside(path: Path) -> Path:
-    """Return the first free name among ``x``, ``x-2``, ``x-3`` and so on."""
-    number, name = 1, path
-    while _holds_something(name):
-        number += 1
-        name = path.with_name(f"{path.name}-{number}")
-    return name
-
-
-def _holds_something(path: Path) -> bool:
-    try:
-        return path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir())))
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise AttnscopeError(
-            f"'{path}' cannot be made ({reason}): expected a place to write to."
-        ) from error
 
 
 def _check_name(path: Path) -> None:

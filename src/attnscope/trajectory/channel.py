@@ -90,16 +90,13 @@ class Channel:
         self.free: SimpleQueue[_Buffer] = SimpleQueue()
         self.made = 0
         self.buffer = self._empty()
-        self.missed = count
         self.go_to(count)
+        self.first = self.end = count // self.length
 
     @property
     def written(self) -> tuple[int, int]:
-        """The first chunk that has been written, or will have been soon, and the one after all."""
-        first = self.missed // self.length
-        if self.array.empty or self.flushed == self.missed:
-            return first, first
-        return first, math.ceil(self.flushed / self.length)
+        """The first chunk that is on disk, and the number after the last one."""
+        return self.first, self.first if self.array.empty else self.end
 
     def files(self, since: int = 0) -> list[Path]:
         """Return the files of the chunks that have been written, from one of them on."""
@@ -109,6 +106,7 @@ class Channel:
     def go_to(self, count: int) -> None:
         """Go on with a later reading; those before it are what is on disk, or else NaN."""
         self.count = self.flushed = count
+        self.end = math.ceil(count / self.length)
         self.start = count - count % self.length
         if count > self.start:
             kept = self.array.read(self.start // self.length)
@@ -141,7 +139,7 @@ class Channel:
             return False
         number = self.start // self.length
         self.submit(
-            lambda: self.array.write(number, buffer.array.tobytes()), partial(self.free.put, buffer)
+            lambda: self._write(number, buffer.array.tobytes()), partial(self.free.put, buffer)
         )
         self.start = self.flushed = self.count
         self.buffer = self._empty()
@@ -152,7 +150,11 @@ class Channel:
         if self.count > self.flushed:
             self.flushed = self.count
             number = self.start // self.length
-            self.submit(partial(self.array.write, number, self.buffer.array.tobytes()))
+            self.submit(partial(self._write, number, self.buffer.array.tobytes()))
+
+    def _write(self, number: int, data: bytes) -> None:
+        self.array.write(number, data)
+        self.end = max(self.end, number + 1)
 
     def _empty(self) -> _Buffer:
         if self.free.empty() and self.made <= SPARES:

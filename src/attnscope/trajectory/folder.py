@@ -133,3 +133,23 @@ def _is_manifest(said: dict[str, Any]) -> bool:
         and all(isinstance(said.get(name, ""), str) for name in ("attnscope", "created", "status"))
         and isinstance(said.get("versions", {}), dict)
     )
+
+
+def beside(path: Path) -> Path:
+    """Return the first free name among ``x``, ``x-2``, ``x-3`` and so on."""
+    number, name = 1, path
+    while holds_something(name):
+        number += 1
+        name = path.with_name(f"{path.name}-{number}")
+    return name
+
+
+def holds_something(path: Path) -> bool:
+    """Return whether a place is taken: by a file, a link, or a folder that is not empty."""
+    try:
+        return path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir())))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise AttnscopeError(
+            f"'{path}' cannot be made ({reason}): expected a place to write to."
+        ) from error

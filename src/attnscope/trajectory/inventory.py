@@ -16,7 +16,7 @@ from pathlib import Path
 from attnscope.errors import AttnscopeError
 from attnscope.files import HALF_WRITTEN, read_bytes, write_bytes
 from attnscope.trajectory.documents import DamagedFile, read_sealed, write_json
-from attnscope.trajectory.folder import RunFolder
+from attnscope.trajectory.folder import CHECKED, RunFolder
 from attnscope.trajectory.lock import NAME as LOCK
 
 LIMIT = 2**32
@@ -116,6 +116,9 @@ def changed(folder: RunFolder) -> Iterator[DamagedFile]:
     except DamagedFile as damage:
         yield damage
         return
+    reported = folder.findings_path.exists() or folder.report_path.exists()
+    if reported and not noted and folder.manifest()["format"] >= CHECKED:
+        yield DamagedFile(folder.written_path, "is gone")
     if _is_writing(folder):
         yield DamagedFile(folder.report_path, "was being written when its writer ended")
         return

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attnscope.trajectory.documents import read_json
 from attnscope.trajectory.folder import ENDLESS
-from attnscope.trajectory.metadata import Layout, write_metadata
+from attnscope.trajectory.metadata import Layout, read_metadata, write_metadata
 
 
 def settled(arrays: Mapping[str, Layout], known: Mapping[str, int]) -> dict[str, Layout]:
@@ -41,3 +41,16 @@ def tell_length(array: Path, axis: int, length: int) -> None:
     metadata = read_json(path)
     metadata["shape"][axis] = length
     write_metadata(path, metadata)
+
+
+def settle(store: Path, known: Mapping[str, int]) -> None:
+    """Write down the lengths of arrays that nobody was left to tell theirs."""
+    files = sorted(store.glob("*/*/zarr.json"))
+    arrays = {
+        str(file.parent.relative_to(store)): Layout(file.parent, read_metadata(file, sealed=False))
+        for file in files
+    }
+    for name, layout in settled(arrays, known).items():
+        for axis, length in enumerate(layout.shape):
+            if arrays[name].shape[axis] != length:
+                tell_length(layout.folder, axis, length)

@@ -73,7 +73,8 @@ def look(
         found.damage.append(DamagedFile(folder.store, "is gone"))
         return found
     names = _names(folder.store, manifest, states, sealed)
-    groups = ["", *sorted({name.split("/")[0] for name in names} | _groups(folder.store))]
+    expected = {name.split("/")[0] for name in names} | set(GROWING if sealed else ())
+    groups = ["", *sorted(expected | _groups(folder.store))]
     for group in groups:
         _about(found, folder.store, group, sealed)
     arrays: dict[str, Layout] = {}

@@ -1,0 +1,79 @@
+"""``attnscope check RUN...``: whether runs are whole, and what of them is still good."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnscope.cli.arguments import Parser
+from attnscope.errors import AttnscopeError
+
+if TYPE_CHECKING:
+    from attnscope.trajectory.check import Health
+
+SHOWN = 8
+"""Damaged files of a run that are listed; the others are counted."""
+
+
+def check(words: list[str], description: str) -> int:
+    """Verify runs; return 1 if one of them is damaged."""
+    parser = Parser(prog="attnscope check", description=description)
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="folders of runs")
+    parser.add_argument(
+        "--repair",
+        action="store_true",
+        help="rebuild theory, findings and report from the readings, and let damaged runs of a "
+        "study begin anew",
+    )
+    options = parser.parse_args(words)
+
+    from rich.console import Console
+
+    from attnscope.repair import repair_run
+    from attnscope.trajectory.check import check_run
+
+    console, bad = Console(), 0
+
+    def say(text: str, style: str = "") -> None:
+        console.print(text, style=style, soft_wrap=True, highlight=False, markup=False)
+
+    for run in options.runs:
+        try:
+            health = check_run(run)
+            if not health.whole or health.left:
+                _describe(health, say)
+                if options.repair:
+                    for done in repair_run(run):
+                        say(f"  {done}")
+                    health = check_run(run)
+            if health.whole:
+                kept = "whole" if health.checked else "whole, as far as one can tell"
+                why = "" if health.checked else " (written by a version without checksums)"
+                say(f"{run}: {kept}{why}", "green")
+            else:
+                bad += 1
+        except AttnscopeError as error:
+            say(f"{run}: {error}", "red")
+            bad += 1
+    return 1 if bad else 0
+
+
+def _describe(health: Health, say: object) -> None:
+    assert callable(say)
+    if health.damage:
+        count = len(health.damage)
+        say(f"{health.path}: {count} damaged {'file' if count == 1 else 'files'}", "red")
+        for each in health.damage[:SHOWN]:
+            try:
+                where: Path | str = each.path.relative_to(health.path)
+            except ValueError:
+                where = each.path
+            say(f"  {where} {each.what}")
+        if count > SHOWN:
+            kinds = Counter(each.kind for each in health.damage[SHOWN:])
+            rest = ", ".join(f"{number} of the {kind}" for kind, number in kinds.items())
+            say(f"  and {rest}")
+        say(f"  still good: {health.good()}")
+    if health.left:
+        say(f"  {len(health.left)} half-written files of a process that was killed")
