@@ -6,7 +6,7 @@ import math
 import time as clock
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -17,8 +17,10 @@ from torch import Tensor, nn
 
 from attnscope import __version__
 from attnscope.trajectory.arrays import Store
-from attnscope.trajectory.channel import WriterThread
-from attnscope.trajectory.folder import RunFolder, write_json
+from attnscope.trajectory.channel import Channel, WriterThread
+from attnscope.trajectory.documents import write_json
+from attnscope.trajectory.folder import RunFolder, beside
+from attnscope.trajectory.lock import Busy, Lock
 from attnscope.trajectory.manifest import WATCHED, update_manifest, write_manifest
 from attnscope.watching.moment import AttentionPoint, Evaluation, Handle, Moment, Need, Reading
 from attnscope.watching.track import Track
@@ -71,21 +73,24 @@ class Scope:
         self._plan, self._evaluate, self._optimizer = tracks, evaluate, optimizer
         self.spec, self._labels, self._introduction = spec, labels, introduction
         self._writer: WriterThread | None = None
+        self._lock: Lock | None = None
         self._tracks: list[Track] = []
         self._due: list[Track] = []
         self._needs: frozenset[Need] = frozenset()
         self._handles: list[Any] = []
         self._attached: list[Handle] = []
-        self._left: list[Tensor | None] = [None] * len(points)
+        self._left = [torch.empty(0)] * len(points)
         self._gradients: dict[str, Tensor] = {}
         self._before: dict[str, Tensor] = {}
         self._loss, self._begun, self._flushed = math.nan, 0.0, 0.0
+        self._straight: tuple[Track, Moment] | None = None
+        self._straight_until = 0
 
     def __enter__(self) -> Self:
         """Begin, with the reading at step 0."""
         self._begun = self._flushed = clock.monotonic()
         with self._quietly("could not begin"):
-            self.folder.path.mkdir(parents=True, exist_ok=True)
+            self.folder, self._lock = claimed(self.folder.path)
             about = {"study": WATCHED, "attnscope": __version__}
             store = Store(self.folder.store, about, "data")
             # Time counts steps.
@@ -143,11 +148,17 @@ class Scope:
             return
         # This is all that a step pays for, so it goes without a context manager.
         try:
-            self._loss = _number(loss)
-            if self._due:
-                self._record(trained=True)
-            self._prepare(self.count + 1)
-            self._settle(writer)
+            self._loss = loss.item() if isinstance(loss, Tensor) else _number(loss)
+            if self._straight is not None and self.count < self._straight_until:
+                track, moment = self._straight
+                moment.step, moment.loss = self.count, self._loss
+                track.read_on(moment)
+            else:
+                if self._due:
+                    self._record(trained=True)
+                self._prepare(self.count + 1)
+            if writer.trouble is not None or clock.monotonic() - self._flushed > FLUSH:
+                self._settle(writer)
         except Exception as error:
             self._give_up("stopped", error)
 
@@ -173,6 +184,7 @@ class Scope:
 
     def _expect(self, step: int) -> None:
         """Find what will be read at a step."""
+        self._straight = None
         self._due = due = [track for track in self._tracks if step % track.every == 0]
         if len(due) == 1:
             self._needs = due[0].needs
@@ -208,15 +220,32 @@ class Scope:
         wanted = self._evaluate is None and "attention" in self._needs
         if wanted and not self._attached:
             self._attached = [
-                point.attach(partial(self._keep, index)) for index, point in enumerate(self.points)
+                point.attach(partial(self._left.__setitem__, index))
+                for index, point in enumerate(self.points)
             ]
         elif self._attached and not wanted:
             self._detach()
+        self._go_straight(step)
         if "before" in self._needs:
             self._before = {name: p.detach().clone() for name, p in self.model.named_parameters()}
 
-    def _keep(self, index: int, weights: Tensor) -> None:
-        self._left[index] = weights
+    def _go_straight(self, step: int) -> None:
+        """Find whether this step and the next ones only hand on what is there, and how many do.
+
+        Between the steps of a training nothing of ours is in the processor's cache, and every call
+        costs a microsecond: such steps share one moment, and nothing is prepared for them.
+        """
+        left: frozenset[Need] = frozenset({"attention"} if self._evaluate is None else ())
+        if len(self._due) != 1 or not self._needs <= left:
+            return
+        track = self._due[0]
+        if track.every == 1 and track.goes_on():
+            others = [other.every for other in self._tracks if other is not track]
+            # The step before another track's prepares for it.
+            self._straight_until = min((step + -step % n for n in others), default=2**63) - 1
+            evaluation = Evaluation(self._left)
+            moment = Moment(self.model, step, math.nan, self.points, lambda: evaluation)
+            self._straight = track, moment
 
     def _detach(self) -> None:
         for handle in self._attached:
@@ -243,15 +272,26 @@ class Scope:
         }
 
     def _take_left(self) -> Evaluation:
-        return Evaluation([torch.empty(0) if w is None else w for w in self._left])
+        return Evaluation(list(self._left))
 
     def _flush(self) -> None:
         assert self._writer is not None
         for track in self._tracks:
             track.flush()
         state = self._state("running")
-        self._writer.submit(lambda: write_json(self.folder.state_path(0), state))
+        channels = self._channels()  # Another may come before this is done.
+        self._writer.submit(lambda: self._tell(state, channels))
         self._flushed = clock.monotonic()
+
+    def _channels(self) -> list[Channel]:
+        return [channel for track in self._tracks for channel in track.all_channels()]
+
+    def _tell(
+        self, state: dict[str, Any], channels: Sequence[Channel], *, sync: bool = False
+    ) -> None:
+        """Write how far it is, with the chunks that are on disk by now."""
+        chunks = {f"{c.array.path.parent.name}/{c.array.path.name}": c.written for c in channels}
+        write_json(self.folder.state_path(0), {**state, "chunks": chunks}, sync=sync)
 
     def _state(self, outcome: str) -> dict[str, Any]:
         return {
@@ -269,15 +309,22 @@ class Scope:
         for handle in self._handles:
             handle.remove()
         self._handles = []
-        writer, self._writer = self._writer, None
-        if writer is None:
-            return
+        writer, lock = self._writer, self._lock
         try:
-            writer.close([c for track in self._tracks for c in track.all_channels()])
-            write_json(self.folder.state_path(0), self._state(outcome))
-            update_manifest(self.folder, spec=self.spec, status=self.status)
+            if writer is not None:
+                # What there is, is said before arrays are told their lengths, one by one.
+                self._flush()
+                self._writer = None
+                writer.close(self._channels())
+                self._tell(self._state(outcome), self._channels(), sync=True)
+                update_manifest(self.folder, sync=True, spec=self.spec, status=self.status)
         except Exception as error:
+            self._writer = None
             self._warn("could not write its last readings", error)
+        finally:
+            self._lock = None
+            if lock is not None:
+                lock.release()
 
     @contextmanager
     def _quietly(self, what: str) -> Iterator[None]:
@@ -308,14 +355,22 @@ def _number(loss: Tensor | float | None) -> float:
 
 def new_folder(out: str | Path) -> RunFolder:
     """Return the folder for a recording; one that exists is left alone, and a new name found."""
-    path = Path(out)
-    number = 1
-    while path.exists() and (not path.is_dir() or any(path.iterdir())):
-        number += 1
-        path = Path(out).with_name(f"{Path(out).name}-{number}")
-    if number > 1:
+    path = beside(Path(out))
+    if path != Path(out):
         warnings.warn(
             f"attnscope: '{out}' exists and is left as it is; this recording goes to '{path}'.",
             stacklevel=3,
         )
     return RunFolder(path)
+
+
+def claimed(path: Path) -> tuple[RunFolder, Lock]:
+    """Make the folder of a recording, or one beside it if somebody else was faster, and lock it."""
+    while True:
+        place = beside(path)
+        place.mkdir(parents=True, exist_ok=True)
+        with suppress(Busy):
+            lock = Lock(place, "attnscope.watch")
+            if [each.name for each in place.iterdir()] == [lock.path.name]:
+                return RunFolder(place), lock
+            lock.release()  # They are done already.
