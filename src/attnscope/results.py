@@ -22,6 +22,7 @@ from attnscope.report.page import check_images
 from attnscope.trajectory import RunFolder
 from attnscope.trajectory.documents import as_json
 from attnscope.trajectory.inventory import report_of, write_noted
+from attnscope.trajectory.manifest import WATCHED
 
 
 def findings(tree: xr.DataTree) -> list[Finding]:
@@ -65,12 +66,15 @@ def page_of(tree: xr.DataTree, found: list[Finding] | None = None) -> Page:
         diagnoses=diagnoses,
         diagnosis_note=note,
         maps=experiment.maps(run),
+        overview=experiment.overview(run),
     )
 
 
 def about(experiment: Experiment) -> str:
     """Return the line that an experiment is listed with."""
     name = experiment.name()
+    if name == WATCHED:  # It is somebody's own model; what its class says is for programmers.
+        return ""
     if "." in name and ":" not in name:
         return summary(name)
     file = inspect.getmodule(type(experiment))

@@ -17,6 +17,7 @@ from diagnosed_toys import scale_queries_and_keys, watched
 from attnscope.catalogue import of_tree
 from attnscope.claims.diagnosis import Diagnosis
 from attnscope.cli import main
+from attnscope.report.overview import ReadingMap
 from attnscope.report.page import Page
 from attnscope.report.terminal import diagnosis_list
 from attnscope.results import page_of, write_report
@@ -27,6 +28,7 @@ from attnscope.watched.course import course
 from attnscope.watched.diagnosis.places import listed
 from attnscope.watched.diagnosis.uniform import UNIFORM
 from attnscope.watched.maps import maps_of
+from attnscope.watched.overview import fitting
 from attnscope.watching.moment import Moment, Reading
 from watched_toys import LOSS, NORM, WEIGHTS, Reader, scope, train
 
@@ -50,7 +52,13 @@ def test_the_study_of_a_watched_run(flawed: xr.DataTree) -> None:
 def test_the_page_says_what_is_the_matter(flawed: xr.DataTree) -> None:
     page = page_of(flawed)
     assert page.title == "Finder, watched"
-    assert [d.name for d in page.diagnoses] == ["uniform", "knowledge"]
+    (found,) = page.diagnoses
+    assert (found.name, found.symptoms) == ("knowledge", ("uniform",))
+    assert page.overview is not None
+    assert [event.text for event in page.overview.events] == [
+        "knowledge learned but attention not yet"
+    ]
+    assert page.overview.events[0].step == found.since_step > 0
     assert (
         "1 attention layer of 2 heads, read every 4 steps, on a fixed probe batch" in page.summary
     )
@@ -110,6 +118,62 @@ def test_maps_are_those_of_the_run(flawed: xr.DataTree) -> None:
     assert maps.levels[3, 1, 1, 2, 5] == 1 + round(254 * math.sqrt(held[3, 1, 1, 2, 5]))
     ids = json.loads(flawed.attrs["spec"])["ids"]
     assert maps.keys[1] == tuple(map(str, ids[1]))
+
+
+def test_causal_maps_leave_the_first_row_out(flawed: xr.DataTree) -> None:
+    tree = flawed.copy()
+    held = tree["observables"].to_dataset()
+    length = held["attention"].shape[-1]
+    causal = held["attention"] * np.tril(np.ones((length, length)))
+    tree["observables"] = xr.DataTree(held.assign(attention=causal))
+    (maps,) = maps_of(tree, {"tokens": [list("abcdefgh")] * 4})
+    assert maps.first_query == 1
+    assert maps.levels.shape == (16, 4, 2, 7, 8)
+    assert (maps.queries[0], maps.keys[0]) == (tuple("bcdefgh"), tuple("abcdefgh"))
+    weights = causal.to_numpy()[0, 3, 0]
+    assert maps.levels[3, 1, 1, 2, 3] == 1 + round(254 * math.sqrt(weights[1, 1, 3, 3]))
+
+
+def test_the_overview_has_every_head_of_every_reading(flawed: xr.DataTree) -> None:
+    page = page_of(flawed)
+    assert page.overview is not None
+    maps = {part.name: part for part in page.overview.maps}
+    assert page.overview.maps[0].name == "relative_entropy"
+    held = flawed["observables"].to_dataset()
+    heads = maps["distance_to_uniform"]
+    assert (heads.kind, heads.groups, heads.rows) == (
+        "heads",
+        (("layer 0", 2),),
+        ("head 0", "head 1"),
+    )
+    assert np.array_equal(heads.values, held["distance_to_uniform"].to_numpy()[0, :, 0].T)
+    assert maps["weight_norm"].rows == ("Q", "K", "V", "O")
+    assert maps["gradient_norm"].log
+    assert maps["gradient_norm"].steps[0] > 0  # of step 0 there is none
+    (loss,) = page.overview.losses
+    assert np.array_equal(loss.y, held["loss"].to_numpy()[0, 1:])
+
+
+def test_onsets_are_marked_on_the_loss(tmp_path: Path) -> None:
+    tree = watched(tmp_path / "run", lambda model: scale_queries_and_keys(model, 0.3))
+    page = page_of(tree)
+    assert page.overview is not None
+    distances = tree["observables/distance_to_uniform"].to_numpy()[0, :, 0]
+    steps = tree["observables/time"].to_numpy()
+    first = steps[(distances > UNIFORM).any(axis=1)][0]
+    events = {event.text: event for event in page.overview.events}
+    assert events["attention begins in the only layer"].step == first
+    assert events["attention begins in the only layer"].kind == "good"
+
+
+def test_many_readings_are_thinned_to_fit() -> None:
+    noise = np.random.default_rng(0).random((64, 1000))
+    part = ReadingMap("a", "", "layers", (("layer 0", 64),), ("",) * 64, np.arange(1000), noise)
+    assert len(fitting([part])[0].steps) == 240
+    (small,) = fitting([part], room=20_000)
+    assert len(small.steps) == 60
+    assert (small.steps[0], small.steps[-1]) == (0, 999)
+    assert np.array_equal(small.values, noise[:, small.steps])
 
 
 def test_words_of_maps_come_from_where_they_are(flawed: xr.DataTree) -> None:

@@ -44,6 +44,8 @@ class AttentionMaps:
         queries: words of each row that ask, for as many positions as there are queries.
         keys: words of each row that are looked at.
         pooled: positions that one cell stands for, in both directions.
+        first_query: position of the first query. In causal attention it is 1: the first word sees
+            itself alone, and a row of weight 1 would only spoil the colours.
         note: what was left out, in a sentence or two.
     """
 
@@ -54,6 +56,7 @@ class AttentionMaps:
     queries: tuple[tuple[str, ...], ...]
     keys: tuple[tuple[str, ...], ...]
     pooled: int = 1
+    first_query: int = 0
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -98,6 +101,19 @@ def weights_of(levels: np.ndarray) -> np.ndarray:
     [0.0, 0.25, 1.0]
     """
     return np.where(levels > 0, ((levels.astype(float) - 1) / LEVELS) ** 2, np.nan)
+
+
+def is_causal(weights: np.ndarray) -> bool:
+    """Whether every query looks at itself and what stands before it only, in all maps given.
+
+    Args:
+        weights: last axes are query and key; NaN is no weight.
+    """
+    *_, queries, keys = weights.shape
+    if queries != keys or queries < 3:
+        return False
+    above = np.triu(np.ones((queries, keys), bool), 1)
+    return not (np.nan_to_num(weights[..., above]) > 0).any()
 
 
 def pool(weights: np.ndarray, size: int) -> np.ndarray:
@@ -217,7 +233,8 @@ def in_words(maps: AttentionMaps) -> str:
             continue
         query, key = np.unravel_index(np.nanargmax(last[head]), last[head].shape)
         text += (
-            f" Head {head}, at the end: most from position {maps.pooled * query} to "
+            f" Head {head}, at the end: most from position "
+            f"{maps.first_query + maps.pooled * query} to "
             f"{maps.pooled * key} ({last[head, query, key]:.2f})."
         )
     return text

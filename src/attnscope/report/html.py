@@ -16,22 +16,22 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import bokeh
-from bokeh.core.json_encoder import serialize_json
-from bokeh.document import Document
-from bokeh.resources import Resources
-
 from attnscope.files import write_bytes
-from attnscope.report.figure import Figure
+from attnscope.report.figure import Figure, Line, Rule
+from attnscope.report.html_curves import curves
 from attnscope.report.html_diagnosis import diagnosis_section
 from attnscope.report.html_maps import attention_maps
+from attnscope.report.html_overview import overview_section
 from attnscope.report.html_surface import inert, surfaces
-from attnscope.report.interactive import layout
 from attnscope.report.page import Cell, Page, Table
 from attnscope.report.wording import SYMBOLS, control_outcome, interval, number, summary
 
 if TYPE_CHECKING:
     from attnscope.claims import Finding
+
+
+LONG = 12
+"""Tables with more rows are folded below an overview."""
 
 
 def write_report(path: Path, page: Page) -> Path:
@@ -44,8 +44,10 @@ def write_report(path: Path, page: Page) -> Path:
 
 
 def _document(page: Page) -> str:
-    bokeh = "\n".join(Resources(mode="inline", components=["bokeh"], log_level="warn").js_raw)
-    scripts = [bokeh, _resource("report.js")]
+    scripts = [_bokeh_script()] if any(not _light(page, each) for each in page.figures) else []
+    scripts.append(_resource("report.js"))
+    if page.overview is not None:
+        scripts += [_resource("curves.js"), _resource("overview.js")]
     if any(figure.surfaces for figure in page.figures):
         scripts.append(_resource("surface.js"))
     if page.maps:
@@ -61,6 +63,7 @@ def _document(page: Page) -> str:
         f'<section aria-labelledby="{anchor}"><h2 id="{anchor}">{name}</h2>\n{body}\n</section>'
         for name, anchor, body in sections
     )
+    compact = ' class="compact"' if page.overview is not None else ""
     score = f'<p class="score">{escape(summary(page.findings))}.</p>' if page.findings else ""
     tags = "\n".join(f"<script>{script}</script>" for script in scripts)
     return f"""<!DOCTYPE html>
@@ -76,7 +79,7 @@ def _document(page: Page) -> str:
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-<header>
+<header{compact}>
 <h1>{escape(page.title)}</h1>
 <p>{escape(page.summary)}</p>
 {score}
@@ -91,6 +94,19 @@ def _document(page: Page) -> str:
 </body>
 </html>
 """
+
+
+def _bokeh_script() -> str:
+    from bokeh.resources import Resources
+
+    return "\n".join(Resources(mode="inline", components=["bokeh"], log_level="warn").js_raw)
+
+
+def _light(page: Page, figure: Figure) -> bool:
+    """Whether a figure is drawn by the page's own script: nothing but curves, below an overview."""
+    marks = [mark for panel in figure.panels for mark in panel.marks]
+    plain = not figure.surfaces and all(isinstance(mark, Line | Rule) for mark in marks)
+    return page.overview is not None and plain
 
 
 def _claims(page: Page) -> str:
@@ -147,18 +163,41 @@ def _finding(finding: Finding) -> str:
 
 
 def _maps(page: Page) -> str:
-    return "\n".join(attention_maps(maps) for maps in page.maps)
+    """Fold all layers but the one that a diagnosis speaks of, or the first."""
+    names = [maps.name for maps in page.maps]
+    spoken_of = [f"layer-{diagnosis.layer}" for diagnosis in page.diagnoses]
+    first = next((name for name in spoken_of if name in names), names[0] if names else "")
+    return "\n".join(attention_maps(maps, folded=maps.name != first) for maps in page.maps)
 
 
 def _figures(page: Page) -> str:
-    return "\n".join(_figure(figure, page.images) for figure in page.figures)
+    return "\n".join(
+        _folded(figure, page.images) if _light(page, figure) else _figure(figure, page.images)
+        for figure in page.figures
+    )
+
+
+def _folded(figure: Figure, images: Sequence[str]) -> str:
+    return f"""<details class="card" id="figure-{escape(figure.name)}">
+<summary>{escape(figure.title)}</summary>
+<figure>
+<noscript>{_without_script(figure, images)}</noscript>
+{curves(figure)}
+<figcaption class="soft small">{escape(figure.caption)}</figcaption>
+<div class="files small">{_files(figure, images)}</div>
+</figure>
+</details>"""
+
+
+def _files(figure: Figure, images: Sequence[str]) -> str:
+    return "".join(
+        f'<a href="figures/{escape(figure.name)}.{ending}">{ending.upper()}</a>'
+        for ending in (*images, "csv")
+    )
 
 
 def _figure(figure: Figure, images: Sequence[str]) -> str:
     name = escape(figure.name)
-    files = "".join(
-        f'<a href="figures/{name}.{ending}">{ending.upper()}</a>' for ending in (*images, "csv")
-    )
     image = f"<noscript>{_without_script(figure, images)}</noscript>"
     parts = [surfaces(figure)] if figure.surfaces else []
     if figure.panels or not figure.surfaces:
@@ -173,7 +212,7 @@ def _figure(figure: Figure, images: Sequence[str]) -> str:
 <h3>{escape(figure.title)}</h3>
 {plot}
 <figcaption>{escape(figure.caption)}</figcaption>
-<div class="files small">{files}</div>
+<div class="files small">{_files(figure, images)}</div>
 </figure>"""
 
 
@@ -195,6 +234,12 @@ def _plot_data(figure: Figure) -> str:
 
     This is what ``bokeh.embed.json_item`` returns, without its two more walks over all models.
     """
+    import bokeh
+    from bokeh.core.json_encoder import serialize_json
+    from bokeh.document import Document
+
+    from attnscope.report.interactive import layout
+
     document, root = Document(), layout(figure)
     document.add_root(root)
     item = {"target_id": None, "root_id": root.id, "doc": document.to_json(deferred=False)}
@@ -202,10 +247,12 @@ def _plot_data(figure: Figure) -> str:
 
 
 def _tables(page: Page) -> str:
-    return "\n".join(_table(table) for table in page.tables)
+    return "\n".join(
+        _table(table, page.overview is not None and len(table.rows) > LONG) for table in page.tables
+    )
 
 
-def _table(table: Table) -> str:
+def _table(table: Table, folded: bool) -> str:
     numeric = [
         bool(table.rows) and all(_is_number(row[index]) for row in table.rows)
         for index in range(len(table.columns))
@@ -224,13 +271,15 @@ def _table(table: Table) -> str:
         for row in table.rows
     )
     name = escape(table.name)
-    return f"""<div class="card" id="table-{name}">
-<h3>{escape(table.title)}</h3>
+    begin, end = '<div class="card"{}><h3>{}</h3>', "</div>"
+    if folded:
+        begin, end = '<details class="card"{}><summary>{}</summary>', "</details>"
+    return f"""{begin.format(f' id="table-{name}"', escape(table.title))}
 <div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}"><table>
 <thead><tr>{head}</tr></thead>
 <tbody>{body}</tbody></table></div>
 <div class="files small"><a href="tables/{name}.csv">CSV</a></div>
-</div>"""
+{end}"""
 
 
 def _reproduce(page: Page) -> str:
@@ -253,8 +302,14 @@ def _reproduce(page: Page) -> str:
     return f'<div class="card">{"".join(parts)}</div>' if parts else ""
 
 
+def _diagnosis(page: Page) -> str:
+    """Return the section, unless the overview has it."""
+    return "" if overview_section(page) else diagnosis_section(page)
+
+
 _SECTIONS: tuple[tuple[str, str, Callable[[Page], str]], ...] = (
-    ("Diagnosis", "diagnosis", diagnosis_section),
+    ("Overview", "overview", overview_section),
+    ("Diagnosis", "diagnosis", _diagnosis),
     ("Claims", "claims", _claims),
     ("Attention maps", "maps", _maps),
     ("Figures", "figures", _figures),

@@ -17,8 +17,13 @@ def diagnosis_section(page: Page) -> str:
     if not page.diagnoses and not page.diagnosis_note:
         return ""
     parts = [_diagnosis(diagnosis) for diagnosis in page.diagnoses]
+    if not parts:
+        parts.append("<p>Nothing of what was looked for is the case.</p>")
     if page.diagnosis_note:
-        parts.append(f'<p class="soft small">{escape(page.diagnosis_note)}</p>')
+        parts.append(
+            '<details class="soft small"><summary>What was looked for</summary>'
+            f"<p>{escape(page.diagnosis_note)}</p></details>"
+        )
     return "\n".join(parts)
 
 
@@ -28,13 +33,18 @@ def _diagnosis(diagnosis: Diagnosis) -> str:
         for name, value in diagnosis.evidence.items()
     )
     advice = (
-        f"<p><strong>What helps:</strong> {escape(diagnosis.advice)}</p>"
+        f"<details><summary>What helps</summary><p>{escape(diagnosis.advice)}</p></details>"
         if diagnosis.advice
         else ""
     )
+    evidence = (
+        f'<details><summary>The numbers</summary><dl class="small">{rows}</dl></details>'
+        if rows
+        else ""
+    )
     name = escape(diagnosis.name)
-    return f"""<div class="card diagnosis {name}" id="diagnosis-{name}">
+    return f"""<div class="card diagnosis {escape(diagnosis.kind)}" id="diagnosis-{name}">
 <p class="sentence">{escape(diagnosis.sentence)}</p>
-<dl class="small"><dt>since step</dt><dd>{diagnosis.since_step:,}</dd>{rows}</dl>
-{advice}
+<p class="small">Since step <span class="value">{diagnosis.since_step:,}</span>.</p>
+{evidence}{advice}
 </div>"""

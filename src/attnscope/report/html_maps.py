@@ -17,7 +17,7 @@ RESOLUTION = (
 )
 
 
-def attention_maps(maps: AttentionMaps) -> str:
+def attention_maps(maps: AttentionMaps, folded: bool = False) -> str:
     """Return the markup of the maps of one layer; ``maps.js`` draws them."""
     name = escape(f"maps-{maps.name}")
     _, rows, heads, _, _ = maps.levels.shape
@@ -29,8 +29,9 @@ def attention_maps(maps: AttentionMaps) -> str:
         row = f'<label>Row <select data-map="row">{options}</select></label>'
     last = len(maps.steps) - 1
     note = f"{maps.note} " if maps.note else ""
-    return f"""<div class="card maps" id="{name}">
-<h3>{escape(maps.title)}</h3>
+    causal = "The first query is left out: it sees itself alone. " if maps.first_query else ""
+    return f"""<details class="card maps" id="{name}"{"" if folded else " open"}>
+<summary>{escape(maps.title)}</summary>
 <noscript><p>The maps are drawn by a script, which this browser does not run.</p></noscript>
 <div class="map-tools" hidden>
 <button type="button" data-map="play" aria-pressed="false">Play</button>
@@ -44,10 +45,10 @@ value="{last}" step="1"></label>
 aria-describedby="{name}-read {name}-words"></canvas>
 <p class="small map-read" id="{name}-read" role="status"></p>
 <p class="soft small" id="{name}-words">{escape(in_words(maps))} Rows of a map are queries, \
-columns are keys. {escape(note)}{RESOLUTION} \
+columns are keys. {causal}{escape(note)}{RESOLUTION} \
 On the map the arrow keys go from cell to cell, and Escape leaves them.</p>
 <script type="application/json" data-maps="{name}">{_data(maps)}</script>
-</div>"""
+</details>"""
 
 
 def _data(maps: AttentionMaps) -> str:
@@ -56,6 +57,8 @@ def _data(maps: AttentionMaps) -> str:
         "shape": maps.levels.shape,
         "queries": maps.queries,
         "keys": maps.keys,
+        "firstQuery": maps.first_query,
+        "pooled": maps.pooled,
         "levels": LEVELS,
         "top": _top(maps),
         "colors": style.ramp(diverging=False, size=LEVELS + 1),

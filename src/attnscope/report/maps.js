@@ -3,7 +3,7 @@
 // Attention maps: a slider, a button or the keyboard go through the steps of training.
 // Words are drawn on a canvas or set as text, so that no word of the data becomes markup.
 (function () {
-  const GAP = 14, TITLE = 18, BAR = 64, PAUSE = 250, WORD = 88, FEWEST_PIXELS = 9;
+  const GAP = 14, TITLE = 18, BAR = 64, PAUSE = 250, WORD = 88, FEWEST_PIXELS = 9, FEW_HEADS = 8;
 
   async function unpack(text) {
     const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
@@ -47,11 +47,17 @@
     const room = width - BAR;
     const alone = view.head !== "all";
     const shown = alone ? [Number(view.head)] : [...Array(heads).keys()];
-    const left = alone ? WORD : 1, below = alone ? WORD : 0;
-    const columns = alone ? 1 : Math.max(1, Math.min(heads, Math.floor(room / 190)));
-    const wide = (room - left - (columns - 1) * GAP) / columns;
     const most = alone ? 560 : 300;
-    const fit = Math.min(wide / keys, most / queries, most / keys);
+    // All heads together have words if their cells are large enough for letters.
+    const fits = (left, columns) => Math.min(
+      (room - left - (columns - 1) * GAP) / columns / keys, most / queries, most / keys);
+    const usual = Math.max(1, Math.min(heads, Math.floor(room / 190)));
+    const fewest = heads <= FEW_HEADS ? Math.ceil(usual / 2) : usual;
+    let left = alone ? data.wordRoom : 1, columns = alone ? 1 : usual;
+    for (let count = usual; !alone && left === 1 && width >= 560 && count >= fewest; count--) {
+      if (fits(data.wordRoom, count) >= FEWEST_PIXELS) [left, columns] = [data.wordRoom, count];
+    }
+    const fit = fits(left, columns), below = left > 1 ? left : 0;
     // Cells of whole pixels are all equally large.
     const ratio = window.devicePixelRatio || 1;
     const scale = fit * ratio < 1 ? fit : Math.floor(fit * ratio) / ratio;
@@ -63,11 +69,12 @@
     });
     const lines = Math.ceil(shown.length / columns);
     const high = lines * (size[1] + TITLE) + (lines - 1) * GAP + below + 4;
-    return {boxes, scale, high: Math.max(high, 150), alone};
+    return {boxes, scale, columns, high: Math.max(high, 150), words: left > 1};
   }
 
   function draw(canvas, data, view) {
     const width = canvas.clientWidth;
+    if (!width) return;  // folded away; it is drawn when it is opened
     const plan = layout(data, view, width);
     canvas.style.height = `${plan.high}px`;
     const ratio = window.devicePixelRatio || 1;
@@ -89,7 +96,7 @@
       pen.strokeRect(box.x - 0.5, box.y - 0.5, box.wide + 1, box.tall + 1);
       if (view.cell) mark(pen, box, view.cell, plan.scale);
     }
-    if (plan.alone) words(pen, data, view, plan, ink);
+    if (plan.words) words(pen, data, view, plan, ink);
     const right = Math.max(...plan.boxes.map((box) => box.x + box.wide));
     bar(pen, data, right + 14, Math.min(plan.high, 260), ink);
     canvas.mapPlan = plan;
@@ -106,24 +113,37 @@
 
   // Every word has its line if there is room; else every so many of them.
   function words(pen, data, view, plan, ink) {
-    const [box] = plan.boxes, scale = plan.scale;
-    const every = Math.max(1, Math.ceil(FEWEST_PIXELS / scale));
+    const scale = plan.scale, every = Math.max(1, Math.ceil(FEWEST_PIXELS / scale));
+    const rows = plan.boxes.filter((_, index) => index % plan.columns === 0);
+    const lowest = plan.boxes.slice(-plan.columns), bottom = Math.max(...lowest.map((box) => box.y + box.tall));
+    const columns = lowest.filter((box) => box.y + box.tall === bottom);
     pen.fillStyle = ink;
     pen.font = `${Math.max(9, Math.min(12, scale * every))}px system-ui, sans-serif`;
     pen.textBaseline = "middle";
     pen.textAlign = "right";
     data.queries[view.row].forEach((word, index) => {
       if (index % every) return;
-      pen.fillText(cut(pen, word), box.x - 5, box.y + (index + 0.5) * scale);
+      for (const box of rows) pen.fillText(cut(pen, word), box.x - 5, box.y + (index + 0.5) * scale);
     });
     data.keys[view.row].forEach((word, index) => {
       if (index % every) return;
-      pen.save();
-      pen.translate(box.x + (index + 0.5) * scale, box.y + box.tall + 5);
-      pen.rotate(-Math.PI / 2);
-      pen.fillText(cut(pen, word), 0, 0);
-      pen.restore();
+      for (const box of columns) {
+        pen.save();
+        pen.translate(box.x + (index + 0.5) * scale, box.y + box.tall + 5);
+        pen.rotate(-Math.PI / 2);
+        pen.fillText(cut(pen, word), 0, 0);
+        pen.restore();
+      }
     });
+  }
+
+  // Words get as much room as the longest of them needs.
+  function roomFor(data) {
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = "12px system-ui, sans-serif";
+    const all = new Set([...data.queries, ...data.keys].flat());
+    const longest = Math.max(...[...all].map((word) => pen.measureText(word).width));
+    return Math.min(WORD, Math.ceil(10 + longest));
   }
 
   function cut(pen, word) {
@@ -167,8 +187,8 @@
   function say(data, view, head, level, query, key) {
     const value = level ? short(weight(data, level)) : "nothing";
     const asks = data.queries[view.row][query], looked = data.keys[view.row][key];
-    return `Step ${data.steps[view.step]}, head ${head}: from ${query} “${asks}” ` +
-      `to ${key} “${looked}” ${value}`;
+    return `Step ${data.steps[view.step]}, head ${head}: from ` +
+      `${data.firstQuery + data.pooled * query} “${asks}” to ${data.pooled * key} “${looked}” ${value}`;
   }
 
   function read(data, view) {
@@ -255,6 +275,17 @@
       told.textContent = say(data, view, box.head,
         at(data, view.step, view.row, box.head, query, key), query, key);
     });
+    // A click on the map of readings asks for a layer at a step.
+    document.addEventListener("attnscope-map", ({detail}) => {
+      if (place.id !== `maps-layer-${detail.layer}`) return;
+      place.open = true;
+      if (detail.head !== null && [...head.options].some((o) => o.value === String(detail.head))) {
+        view.head = head.value = String(detail.head);
+      }
+      const away = data.steps.map((step) => Math.abs(step - detail.step));
+      show(away.indexOf(Math.min(...away)));
+      place.scrollIntoView({block: "start", behavior: "smooth"});
+    });
     place.querySelector(".map-tools").hidden = false;
     new ResizeObserver(redraw).observe(canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
@@ -265,6 +296,7 @@
     const place = document.getElementById(script.dataset.maps);
     const data = JSON.parse(script.textContent);
     data.ramp = data.colors.map(channels);
+    data.wordRoom = roomFor(data);
     unpack(data.packed).then((cells) => {
       data.cells = cells;
       live(place, data);

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from attnscope.claims import Finding
     from attnscope.claims.diagnosis import Diagnosis
     from attnscope.report.attention_maps import AttentionMaps
+    from attnscope.report.overview import Overview
 
 Cell = str | int | float | bool | None
 IMAGES = ("png", "svg", "pdf")
@@ -64,6 +65,8 @@ class Page:
         diagnosis_note: what was looked for and could not be told; with it the section is there even
             if nothing is the matter.
         maps: attention over training, a layer each.
+        overview: the first screen of a watched run. With it figures of curves are folded, and drawn
+            by a small script in place of Bokeh's.
         images: what every figure is drawn as beside the page, of :data:`IMAGES`; none unless given.
     """
 
@@ -80,6 +83,7 @@ class Page:
     diagnoses: Sequence[Diagnosis] = ()
     diagnosis_note: str = ""
     maps: Sequence[AttentionMaps] = ()
+    overview: Overview | None = None
     images: Sequence[str] = ()
 
     def __post_init__(self) -> None:

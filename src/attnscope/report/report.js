@@ -10,10 +10,23 @@ function letFingersScroll(views) {
   }
 }
 
+// A link into something folded opens it.
+function unfold() {
+  const name = decodeURIComponent(location.hash.slice(1));
+  const target = name && document.getElementById(name);
+  if (!target) return;
+  for (let node = target; node; node = node.parentElement) {
+    if (node.tagName === "DETAILS") node.open = true;
+  }
+  target.scrollIntoView();
+}
+addEventListener("hashchange", unfold);
+unfold();
+
 for (const data of document.querySelectorAll("script[data-plot]")) {
   const place = document.getElementById(data.dataset.plot);
   Bokeh.embed.embed_item(JSON.parse(data.textContent), place.id).then(letFingersScroll).catch((error) => {
-    place.textContent = "This figure could not be drawn here; the files below show it.";
+    place.textContent = "This figure could not be drawn here; its numbers are in the CSV file below.";
     console.error(error);
   });
 }

@@ -13,6 +13,7 @@ from attnscope.claims.diagnosis import Diagnosis
 from attnscope.experiment import Experiment
 from attnscope.report.attention_maps import AttentionMaps
 from attnscope.report.figure import Figure
+from attnscope.report.overview import Overview
 from attnscope.report.page import Table
 from attnscope.trajectory import Readings
 from attnscope.trajectory.manifest import WATCHED
@@ -21,6 +22,7 @@ from attnscope.watched.diagnosis import DIAGNOSES, diagnose, undecided
 from attnscope.watched.diagnosis.uniform import UNIFORM
 from attnscope.watched.figures import figures_of, layer_name
 from attnscope.watched.maps import maps_of
+from attnscope.watched.overview import overview_of
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,10 @@ class Watched(Experiment):
     def figures(self, run: Readings) -> list[Figure]:
         """Draw whatever was recorded."""
         return figures_of(run.tree, self.spec, diagnose(run.tree))
+
+    def overview(self, run: Readings) -> Overview:
+        """Return the loss, what began when, and maps of whatever was recorded."""
+        return overview_of(run.tree, self.spec, diagnose(run.tree))
 
     def maps(self, run: Readings) -> list[AttentionMaps]:
         """Return the attention maps of every layer, if they were recorded."""

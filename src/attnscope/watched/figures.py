@@ -81,10 +81,7 @@ def _kind(array: xr.DataArray) -> str:
 
 
 def _losses(arrays: Mapping[str, xr.DataArray], diagnoses: Sequence[Diagnosis]) -> Figure | None:
-    marks: list[Mark] = []
-    for color, (name, array) in enumerate(arrays.items()):
-        if (found := course_of(array)) is not None:
-            marks.append(_line(found.steps, found.values, _said(name), color))
+    marks: list[Mark] = list(loss_lines(arrays))
     if not marks:
         return None
     begun: dict[int, list[str]] = {}
@@ -101,6 +98,16 @@ def _losses(arrays: Mapping[str, xr.DataArray], diagnoses: Sequence[Diagnosis]) 
         (Panel("", XLABEL, "loss", tuple(marks)),),
         columns=1,
     )
+
+
+def loss_lines(arrays: Mapping[str, xr.DataArray]) -> list[Line]:
+    """Return a curve for each loss that has a number."""
+    found = ((name, course_of(array)) for name, array in arrays.items())
+    return [
+        _line(each.steps, each.values, _said(name), color)
+        for color, (name, each) in enumerate(found)
+        if each is not None
+    ]
 
 
 def _heads(arrays: Mapping[str, xr.DataArray], spec: Mapping[str, Any]) -> list[Figure | None]:

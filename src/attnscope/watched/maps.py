@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from attnscope.report.attention_maps import TOKENS, AttentionMaps, fitted
+from attnscope.report.attention_maps import TOKENS, AttentionMaps, fitted, is_causal
 from attnscope.watched.course import clock, variable
 
 AXES = ("layer", "row", "head", "query", "key")
@@ -33,15 +33,17 @@ def maps_of(tree: xr.DataTree, spec: Mapping[str, Any]) -> list[AttentionMaps]:
         kept, weights = made
         title = f"Layer {layer}" + (f": {names[layer]}" if layer < len(names) else "")
         rows, _, queries, keys = weights.shape[1:]
+        first = 1 if is_causal(weights) else 0
         plain = AttentionMaps(
             f"layer-{layer}",
             title,
             kept,
-            np.zeros(weights.shape, np.uint8),
-            tuple(_words(spec, row, queries) for row in range(rows)),
+            np.zeros((*weights.shape[:3], queries - first, keys), np.uint8),
+            tuple(_words(spec, row, queries)[first:] for row in range(rows)),
             tuple(_words(spec, row, keys) for row in range(rows)),
+            first_query=first,
         )
-        make.append((plain, weights))
+        make.append((plain, weights[..., first:, :]))
     return fitted(make)
 
 
