@@ -131,13 +131,13 @@ def read_probe(path: Path) -> Any:
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
-        content = json.loads(path.read_text())
+        content = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(content, dict):
             return {name: torch.tensor(value) for name, value in content.items()}
         return torch.tensor(content)
     except FileNotFoundError:
         raise AttnscopeError(f"--probe {path}: there is no such file.") from None
-    except (SafetensorError, OSError, ValueError, TypeError, RuntimeError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError, RuntimeError, OverflowError) as error:
         raise AttnscopeError(
             f"--probe {path}: it cannot be read ({error}): expected safetensors, or JSON such as "
             '{"input_ids": [[1, 2, 3], [4, 5, 6]]}.'

@@ -70,17 +70,41 @@ def load_topics(path: str | Path) -> TopicModel:
                     f"'{path}' holds tensors, but no topics: expected a file that "
                     "`attnscope topics CORPUS --out FILE` wrote."
                 )
-            return TopicModel(
+            model = TopicModel(
                 tuple(json.loads(text["words"])),
                 file.get_tensor("topic_word"),
                 file.get_tensor("coherence"),
                 json.loads(text["settings"]),
             )
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+            _check(model)
+            return model
+    except (SafetensorError, OSError, KeyError, ValueError, TypeError, RecursionError) as error:
         raise AttnscopeError(
             f"'{path}' cannot be read ({error}): expected a file that "
             "`attnscope topics CORPUS --out FILE` wrote."
         ) from error
+
+
+def _check(model: TopicModel) -> None:
+    """Refuse what does not fit together.
+
+    Raises:
+        ValueError: with what it is.
+    """
+    if not all(isinstance(word, str) for word in model.words):
+        raise ValueError("words that are no texts")
+    if not isinstance(model.settings, dict):
+        raise ValueError("settings that are no object")
+    topics = len(model.coherence) if model.coherence.ndim == 1 else 0
+    if not topics or not model.words or model.topic_word.shape != (topics, len(model.words)):
+        raise ValueError(
+            f"{len(model.words)} words, numbers of shape {model.topic_word.shape} and "
+            f"{model.coherence.shape}"
+        )
+    if not (model.topic_word.dtype == np.float32 and model.coherence.dtype == np.float64):
+        raise ValueError("numbers of another kind")
+    if not np.isfinite(model.topic_word).all():
+        raise ValueError("probabilities that are not finite")
 
 
 def top_words(topic_word: NDArray[np.floating[Any]], count: int) -> NDArray[np.intp]:

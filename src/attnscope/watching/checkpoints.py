@@ -69,6 +69,8 @@ def find_checkpoints(folder: str | Path) -> list[Saved]:
         numbers = re.findall(r"\d+", path.name if path.is_dir() else path.stem)
         if not numbers:
             continue
+        if len(numbers[-1]) > 15:
+            raise AttnscopeError(f"'{path}' is named by a step that is no number of steps.")
         files = _weights(path) if path.is_dir() else [path]
         if not files or files[0].suffix != ".safetensors":
             inside = sorted(path.iterdir()) if path.is_dir() else [path]
@@ -136,7 +138,7 @@ def from_checkpoints(
     model.eval()
     hashes: dict[str, list[int]] = {}
     hashes.setdefault(_load(model, checkpoints[0]), []).append(checkpoints[0].step)
-    scope = watch(model, out, record, every=1, **options)
+    scope = watch(model, out, record, every=1, begin=False, **options)
     scope.count = checkpoints[0].step
     scope.spec["checkpoints"] = str(folder)
     with scope:
@@ -163,7 +165,14 @@ def _weights(folder: Path) -> list[Path]:
     """Return the files with the weights of a model, none if there are none."""
     index = folder / SHARDS
     if index.is_file():
-        names = sorted(set(json.loads(index.read_text())["weight_map"].values()))
+        try:
+            named = json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()
+            names = sorted({Path(name).name for name in named})
+        except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError) as e:
+            raise AttnscopeError(
+                f"'{index}' cannot be read ({e}): expected JSON with a weight_map from names of "
+                "weights to files beside it."
+            ) from e
         lost = [name for name in names if not (folder / name).is_file()]
         if lost:
             raise AttnscopeError(f"'{index}' names '{lost[0]}', which is not there.")

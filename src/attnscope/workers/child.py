@@ -90,7 +90,7 @@ def serve(pipe: Connection) -> None:
     if warm_up is not None:
         warm_up()
     if memory is not None and sys.platform == "linux":  # No other system counts what is in use.
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        used = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + memory, used + memory))
     pipe.send_bytes(cloudpickle.dumps(("ready", None)))
     while (order := orders.get()) is not None:

@@ -66,6 +66,10 @@ def _kinds(layer: Layer | None, ids: np.ndarray, of: np.ndarray, ratio: bool) ->
         return found.ratio if ratio else found.kinds
 
 
+MOST = 100_000_000
+"""No vocabulary has words, and no corpus topics, of a higher number."""
+
+
 def read_topics(topics: Topics) -> np.ndarray:
     """Return the topic of each word number, -1 for words without one.
 
@@ -90,7 +94,9 @@ def read_topics(topics: Topics) -> np.ndarray:
             pairs = {word: int(topic) for word, topic in enumerate(listed)}
         if not pairs or min(pairs) < 0:
             raise ValueError("no words" if not pairs else f"word number {min(pairs)}")
-    except (TypeError, ValueError) as error:
+        if max(*pairs, *map(abs, pairs.values())) > MOST:
+            raise ValueError(f"a number above {MOST:,}")
+    except (TypeError, ValueError, OverflowError) as error:
         raise AttnscopeError(
             f"{source}: expected topic numbers by word number ({error})."
         ) from error
@@ -102,12 +108,12 @@ def read_topics(topics: Topics) -> np.ndarray:
 def _read_file(path: Path, source: str) -> object:
     try:
         text = path.read_text(encoding="utf-8")
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise AttnscopeError(f"{source}: the file cannot be read ({error}).") from error
     if path.suffix == ".json":
         try:
             return json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise AttnscopeError(f"{source}: expected JSON ({error}).") from error
     pairs = {}
     for number, line in enumerate(text.splitlines(), 1):
