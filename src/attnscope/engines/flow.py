@@ -15,6 +15,7 @@ from attnscope.engines.parameters import Loss, flattened
 from attnscope.engines.schedule import Switch
 from attnscope.engines.sink import Checkpoint, Memory, Sink
 from attnscope.engines.solution import Solution, ending
+from attnscope.engines.stiffness import Method
 from attnscope.engines.stopping import Stop
 from attnscope.errors import AttnscopeError
 
@@ -42,6 +43,8 @@ class Flow:
         max_steps: give up after so many attempted steps.
         epochs: steps of gradient descent that a run stands for, where there is ``lr``.
         until: time at which a run ends, where there is not.
+        method: ``"dormand-prince"`` or ``"chebyshev"`` takes all steps; unless given the flow
+            takes the first, and the second where stability would limit the steps of the first.
     """
 
     rtol: Positive = 5e-6
@@ -51,6 +54,7 @@ class Flow:
     max_steps: Count = 100_000
     epochs: Count | None = None
     until: Positive | None = None
+    method: Method | None = None
 
     spec: ClassVar[tuple[str, ...]] = (
         "lr",

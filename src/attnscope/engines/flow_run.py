@@ -7,16 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from attnscope.engines.agenda import Agenda
+from attnscope.engines.field import GradientField
 from attnscope.engines.observe import Record
 from attnscope.engines.parameters import FlatParameters, Loss, scalar_loss
-from attnscope.engines.runge_kutta import DormandPrince
+from attnscope.engines.runge_kutta import Workspace
 from attnscope.engines.sink import Checkpoint, Sink
 from attnscope.engines.solution import Outcome, Solution
+from attnscope.engines.stiffness import EDGE, Choice, Method
 from attnscope.engines.stopping import Stop
-from attnscope.errors import AttnscopeError
 
 FIRST_BURST, LAST_BURST = 8, 128
 """Gradient-descent steps taken at a kink before the next try; doubled while it does not help."""
@@ -42,6 +43,10 @@ class Settings(Protocol):
     @property
     def correct(self) -> bool:
         """Whether to follow gradient descent at that rate."""
+
+    @property
+    def method(self) -> Method | None:
+        """The method that takes all steps; chosen on the way unless given."""
 
     @property
     def max_steps(self) -> int:
@@ -70,95 +75,101 @@ class FlowRun:
         self.engine, self.model, self.loss, self.flat = engine, model, loss, flat
         self.until, self.sink = until, sink
         self.agenda = Agenda(model, record, stop, sink, until=until, grid=engine.grid)
-        self.solver = DormandPrince(flat.vector, self.field)
+        ahead = engine.lr / 2 if engine.correct and engine.lr is not None else 0.0
+        self.field = GradientField(model, loss, flat, ahead)
+        self.work = Workspace(flat.vector, self.field)
+        self.choice = Choice(self.work, engine.method)
         self.time, self.value, self.h = 0.0, math.nan, math.nan
         # Length and error of the last accepted step; a length of zero says that there is none.
         self.last_h, self.last_error = 0.0, 1.0
-        self.steps = self.evaluations = self.rejected = self.plain_steps = 0
-        self.burst = 0
+        self.steps = self.rejected = self.plain_steps = self.kinks = 0
+        self.gradients = {"dormand-prince": 0, "chebyshev": 0, "plain steps": 0}
+        self.plain_error = 0.0
+        self.burst = self.refusals = 0
+        self.checked = False
         self.refused: tuple[float, float] | None = None
         self.resumed = resume is not None
         if resume is not None:
             self.restore(resume)
 
-    def field(self, out: Tensor) -> float:
-        """Write the gradient at the current parameters into ``out``; return the loss."""
-        value = self.flat.value_and_gradient(self.loss, self.model, out)
-        self.evaluations += 1
-        if self.engine.correct:
-            assert self.engine.lr is not None
-            self.flat.vector.add_(out, alpha=self.engine.lr / 2)
-            self.flat.value_and_gradient(self.loss, self.model, out)
-            self.evaluations += 1
-        return value
-
     def go(self) -> Solution:
         """Go to the end, or to where something ends it."""
         sentence = None
         if not self.resumed:
-            self.value = self.solver.start()
-            if not math.isfinite(self.value):
-                raise AttnscopeError(
-                    f"the loss is {self.value} at time 0: expected a finite number."
-                )
-            self.flat.vector.copy_(self.solver.state)
+            self.value = self.field.first(self.work.slopes[0])
+            self.flat.vector.copy_(self.work.state)
             sentence = self.agenda.fire(0.0)
             if sentence is None and self.value < self.agenda.loss_below:
                 sentence = self.below_sentence(0.0)
             if sentence is None:
                 self.h = self.first_step()
+                self.choice.start()
+            self.count(self.choice.method.name)
         while sentence is None and self.time < self.until:
             if not self.sink.step(self.time, self.value, self.checkpoint):
                 return self.end(Outcome.INTERRUPTED, f"interrupted at time {self.time:g}", True)
             if self.steps + self.rejected >= self.engine.max_steps:
-                return self.end(
-                    Outcome.EXHAUSTED,
-                    f"gave up at time {self.time:g} after max_steps = {self.engine.max_steps} "
-                    "attempted steps; expected a smooth loss, or a larger rtol",
-                )
+                return self.end(Outcome.EXHAUSTED, self.exhausted_sentence())
+            method = self.choice.method.name
             broken, sentence = self.advance()
+            self.count(method)
             if broken is not None:
                 return self.end(Outcome.DIVERGED, broken)
         if sentence is not None:
             return self.end(Outcome.STOPPED, sentence)
         return self.end(Outcome.FINISHED, f"finished at time {self.until:g}")
 
+    def count(self, what: str) -> None:
+        """Put the gradients that were not counted yet down to a method."""
+        self.gradients[what] += self.field.evaluations - sum(self.gradients.values())
+
     def advance(self) -> tuple[str | None, str | None]:
         """Take one adaptive step; return what broke, and what ends the run."""
-        h = min(self.h, self.until - self.time)
-        error, value = self.solver.attempt(h, self.engine.rtol, self.engine.atol)
+        choice, work = self.choice, self.work
+        method = choice.method
+        h = min(self.h, choice.longest(), self.until - self.time)
+        error, value = method.attempt(h, self.engine.rtol, self.engine.atol)
         if not (math.isfinite(error) and math.isfinite(value)):
             self.rejected += 1
             self.h = h / 4
             if self.h < 1e-12 * max(self.time, 1.0):
-                return (
-                    f"broke down at time {self.time:g}: the loss was {self.value:.6g} there and "
-                    f"{value} right after; expected finite numbers",
-                    None,
-                )
+                return self.broken_sentence(value), None
+            choice.refused(self.time)
             return None, None
         if error > 1:
             self.rejected += 1
-            self.h = h * max(0.2, 0.9 * error ** (-1 / 5))
+            self.refusals += 1
+            self.h = h * max(0.2, 0.9 * error ** (-1 / method.order))
+            if self.refusals == 3 and not self.checked:
+                self.checked = True
+                self.flat.vector.copy_(work.state)
+                self.field.check_same(self.value, work.slopes[0], self.time)
             if self.at_kink(h, error):
+                self.count(method.name)
+                choice.leave(self.time)
                 return None, self.descend()
             self.refused = (h, error)
+            choice.refused(self.time)
             return None, None
-        self.refused = None
-        sentence = self.read_out(h, value, lambda part: self.solver.interpolate(h, part))
+        self.refused, self.refusals = None, 0
+        sentence = self.read_out(h, value, lambda part: method.interpolate(h, part))
         self.steps += 1
         if sentence is not None:
             with torch.no_grad():
                 self.value = scalar_loss(self.loss, self.model).item()
             return None, sentence
-        self.solver.accept()
-        self.flat.vector.copy_(self.solver.state)
+        choice.before(h)
+        work.accept()
+        self.field.keep()
+        self.flat.vector.copy_(work.state)
         self.time = self.until if h == self.until - self.time else self.time + h
         self.value = value
         self.h = h * self.growth(h, max(error, 1e-10))
         self.last_h, self.last_error = h, max(error, 1e-10)
-        if self.engine.lr is not None and h >= 4 * self.solver.stages * self.engine.lr:
+        if self.engine.lr is not None and h >= 4 * method.stages * self.engine.lr:
             self.burst = 0
+        if choice.accepted(self.time, h):
+            self.last_h = 0.0
         return None, sentence
 
     def growth(self, h: float, error: float) -> float:
@@ -168,9 +179,10 @@ class FlowRun:
         and Wanner, IV.8): training leaves a plateau at an exponential rate, and the error of a step
         can be seen coming from the last two.
         """
-        ratio = 0.85 * error ** (-1 / 5)
+        power = 1 / self.choice.method.order
+        ratio = 0.85 * error**-power
         if self.last_h > 0:
-            ratio *= min(1.0, h / self.last_h * (max(self.last_error, 1e-2) / error) ** (1 / 5))
+            ratio *= min(1.0, h / self.last_h * (max(self.last_error, 1e-2) / error) ** power)
         return min(10.0, max(0.2, ratio))
 
     def at_kink(self, h: float, error: float) -> bool:
@@ -183,44 +195,57 @@ class FlowRun:
         lr = self.engine.lr
         if self.burst:
             return True
-        if lr is None or self.refused is None or h > self.solver.stages * lr:
+        if self.refused is None:
             return False
         longer, larger = self.refused
-        return math.log(larger / error) < SMOOTH_ORDER * math.log(longer / h)
+        if math.log(larger / error) >= SMOOTH_ORDER * math.log(longer / h):
+            return False
+        # Without a learning rate nothing can be done; a step far too long may look like this once.
+        self.kinks += lr is not None or self.refusals > 2
+        return lr is not None and h <= self.choice.method.stages * lr
 
     def descend(self) -> str | None:
         """Take some plain gradient-descent steps; return what ends the run."""
-        solver, lr, sentence = self.solver, self.engine.lr, None
+        work, lr, sentence = self.work, self.engine.lr, None
         assert lr is not None
         self.burst = min(max(2 * self.burst, FIRST_BURST), LAST_BURST)
         for _ in range(self.burst):
             if self.engine.correct:
-                self.flat.vector.copy_(solver.state)
-                self.evaluations += 1
-                self.flat.value_and_gradient(self.loss, self.model, solver.slopes[0])
+                self.flat.vector.copy_(work.state)
+                self.field.plain(work.slopes[0])
             h = min(lr, self.until - self.time)
-            torch.add(solver.state, solver.slopes[0], alpha=-h, out=solver.next_state)
-            value = solver.evaluate(solver.next_state, solver.slopes[-1])
+            torch.add(work.state, work.slopes[0], alpha=-h, out=work.next_state)
+            value = work.evaluate(work.next_state, work.slopes[-1])
+            self.note_plain_error(h)
             sentence = self.read_out(
                 h,
                 value,
-                lambda part: torch.lerp(
-                    solver.state, solver.next_state, part, out=self.flat.vector
-                ),
+                lambda part: torch.lerp(work.state, work.next_state, part, out=self.flat.vector),
             )
             self.plain_steps += 1
             if sentence is not None:
                 with torch.no_grad():
                     self.value = scalar_loss(self.loss, self.model).item()
-                return sentence
-            solver.accept()
+                break
+            work.accept()
+            self.field.keep()
             self.time = self.until if h == self.until - self.time else self.time + h
             self.value = value
             if self.time >= self.until:
                 break
-        self.flat.vector.copy_(solver.state)
-        self.h, self.last_h, self.refused = solver.stages * lr, 0.0, None
-        return None
+        self.count("plain steps")
+        if sentence is None:
+            self.flat.vector.copy_(work.state)
+            self.h = self.choice.smooth.stages * lr
+            self.last_h, self.refused = 0.0, None
+        return sentence
+
+    def note_plain_error(self, h: float) -> None:
+        """Keep the largest error of a plain step against the flow, ½h‖g(end) - g(start)‖∞."""
+        low, high = torch.aminmax(
+            torch.sub(self.work.slopes[-1], self.work.slopes[0], out=self.work.right)
+        )
+        self.plain_error = max(self.plain_error, h / 2 * max(-low.item(), high.item()))
 
     def read_out(
         self, h: float, value: float, interpolate: Callable[[float], object]
@@ -259,28 +284,62 @@ class FlowRun:
                     low = middle
         return self.time + high * h
 
+    def exhausted_sentence(self) -> str:
+        """Say why the number of steps did not suffice."""
+        h, choice = self.last_h, self.choice
+        said = f"gave up at time {self.time:g} after max_steps = {self.engine.max_steps} attempted "
+        if choice.forced == choice.smooth.name and h * choice.bound > EDGE:
+            return (
+                f"{said}steps: stability limits them to {h:.3g} at an eigenvalue of "
+                f"{choice.bound:.3g}; expected method = None, which finds a method for that"
+            )
+        if self.kinks:
+            return (
+                f"{said}steps, at {self.kinks} kinks of the loss; expected a smooth loss, or lr, "
+                "the step of gradient descent that is good enough there"
+            )
+        return f"{said}steps of {h:.3g} or so; expected more of them, or a larger rtol"
+
+    def broken_sentence(self, value: float) -> str:
+        """Say what was not finite, however short the step."""
+        after = f"{value}"
+        if math.isfinite(value):
+            bad = next((g for g in self.work.slopes if not torch.isfinite(g).all()), None)
+            if bad is not None:
+                after = f"the gradient by '{self.field.culprit(bad)}' is not finite"
+        return (
+            f"broke down at time {self.time:g}: the loss was {self.value:.6g} there and {after} "
+            "right after; expected finite numbers"
+        )
+
     def below_sentence(self, time: float) -> str:
         """Say that the loss fell below its condition."""
         return f"stopped at time {time:g}: the loss fell below {self.agenda.loss_below:g}"
 
     def first_step(self) -> float:
         """Choose the first step as Hairer, Nørsett and Wanner do (II.4), in the maximum norm."""
-        solver, engine = self.solver, self.engine
-        scale = solver.state.abs() * engine.rtol + engine.atol
-        size = float((solver.state / scale).abs().max())
-        slope = float((solver.slopes[0] / scale).abs().max())
+        work, engine = self.work, self.engine
+        scale = work.state.abs() * engine.rtol + engine.atol
+        size = float((work.state / scale).abs().max())
+        slope = float((work.slopes[0] / scale).abs().max())
         h0 = 1e-6 if size < 1e-5 or slope < 1e-5 else 0.01 * size / slope
         h0 = min(h0, self.until)
-        solver.evaluate(solver.state - h0 * solver.slopes[0], solver.slopes[1])
-        bend = float(((solver.slopes[1] - solver.slopes[0]) / scale).abs().max()) / h0
+        work.evaluate(work.state - h0 * work.slopes[0], work.slopes[1])
+        bend = float(((work.slopes[1] - work.slopes[0]) / scale).abs().max()) / h0
         most = max(slope, bend)
-        h1 = max(1e-6, h0 * 1e-3) if most <= 1e-15 else (0.01 / most) ** (1 / solver.order)
+        h1 = (
+            max(1e-6, h0 * 1e-3)
+            if most <= 1e-15
+            else (0.01 / most) ** (1 / self.choice.method.order)
+        )
         return min(100 * h0, h1, self.until)
 
     def checkpoint(self) -> Checkpoint:
         """Return what it takes to go on from here."""
         tensors, values = self.agenda.state()
-        tensors |= {"state": self.solver.state, "slope": self.solver.slopes[0]}
+        more, chosen = self.choice.state()
+        tensors |= {"state": self.work.state, "slope": self.work.slopes[0], **more}
+        tensors |= self.field.state()
         values |= {
             "time": self.time,
             "loss": self.value,
@@ -288,11 +347,16 @@ class FlowRun:
             "last_h": self.last_h,
             "last_error": self.last_error,
             "steps": self.steps,
-            "evaluations": self.evaluations,
+            "evaluations": self.field.evaluations,
+            "gradients": self.gradients,
             "rejected": self.rejected,
             "plain_steps": self.plain_steps,
+            "plain_error": self.plain_error,
+            "kinks": self.kinks,
             "burst": self.burst,
             "refused": self.refused,
+            "refusals": (self.refusals, self.checked),
+            **chosen,
         }
         return Checkpoint(tensors, values)
 
@@ -300,29 +364,40 @@ class FlowRun:
         """Go back to where a checkpoint was taken."""
         values = saved.values
         self.agenda.restore(saved.tensors, values)
-        self.solver.state.copy_(saved.tensors["state"])
-        self.solver.slopes[0].copy_(saved.tensors["slope"])
+        self.choice.restore(saved.tensors, values)
+        self.field.restore(saved.tensors, values["evaluations"])
+        self.work.state.copy_(saved.tensors["state"])
+        self.work.slopes[0].copy_(saved.tensors["slope"])
         self.time, self.value = values["time"], values["loss"]
         self.h, self.last_h, self.last_error = values["h"], values["last_h"], values["last_error"]
-        self.steps, self.evaluations = values["steps"], values["evaluations"]
-        self.rejected, self.plain_steps = values["rejected"], values["plain_steps"]
+        self.steps, self.rejected = values["steps"], values["rejected"]
+        self.plain_steps, self.plain_error = values["plain_steps"], values.get("plain_error", 0.0)
+        self.gradients = dict(values.get("gradients", self.gradients))
+        self.kinks = values.get("kinks", 0)
+        self.refusals, self.checked = values.get("refusals", (0, False))
         self.burst, refused = values["burst"], values["refused"]
         self.refused = None if refused is None else (refused[0], refused[1])
 
     def end(self, outcome: Outcome, status: str, can_go_on: bool = False) -> Solution:
         """Say how it ended, and flush what was recorded."""
         if outcome is not Outcome.STOPPED:
-            self.flat.vector.copy_(self.solver.state)
+            self.flat.vector.copy_(self.work.state)
         if not can_go_on:
             self.agenda.finish()
         self.sink.close(self.checkpoint if can_go_on else None)
+        self.count(self.choice.method.name)
         return Solution(
             outcome,
             status,
             self.time,
             self.value,
             self.steps,
-            self.evaluations,
+            self.field.evaluations,
             self.rejected,
             self.plain_steps,
+            gradients={name: n for name, n in self.gradients.items() if n},
+            sharpness=tuple(self.choice.sharpness),
+            switches=tuple(self.choice.switches),
+            kinks=self.kinks,
+            plain_error=self.plain_error,
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 from attnscope.errors import AttnscopeError
@@ -32,6 +33,12 @@ class Solution:
         evaluations: gradients computed.
         rejected: adaptive steps that were tried and thrown away.
         plain_steps: gradient-descent steps that a flow took at kinks of the loss.
+        gradients: how many gradients each method of a flow took, its estimates of the largest
+            eigenvalue included.
+        sharpness: the largest eigenvalue of the Hessian, with its time, where a flow looked at it.
+        switches: when and why a flow changed its method.
+        kinks: places where the error of a step shrank too slowly for a smooth loss.
+        plain_error: the largest error of a plain step against the flow, ½ lr ‖Δ∇L‖∞.
     """
 
     outcome: Outcome
@@ -42,6 +49,11 @@ class Solution:
     evaluations: int
     rejected: int = 0
     plain_steps: int = 0
+    gradients: Mapping[str, int] = field(default_factory=dict)
+    sharpness: tuple[tuple[float, float], ...] = ()
+    switches: tuple[str, ...] = ()
+    kinks: int = 0
+    plain_error: float = 0.0
 
     @property
     def failed(self) -> bool:
