@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from diagnosed_toys import watched
 
+from attnscope.watched.chart import chart_of
 from attnscope.watched.diagnosis.diverging import diagnose
 
 
@@ -16,7 +17,7 @@ def test_a_model_whose_loss_is_no_number_any_more(tmp_path: Path) -> None:
         # Some readings of such a model cannot be taken, and the recorder says so.
         warnings.simplefilter("ignore")
         tree = watched(tmp_path / "run", plain=True, lr=100.0)
-    found = diagnose(tree)
+    found = diagnose(chart_of(tree))
     assert found is not None
     losses = tree["observables/loss"].to_numpy()[0]
     bad = np.flatnonzero(~np.isfinite(losses[1:]))[0] + 1
@@ -28,7 +29,7 @@ def test_a_model_whose_loss_is_no_number_any_more(tmp_path: Path) -> None:
 
 def test_a_model_that_loses_what_it_had_learned(tmp_path: Path) -> None:
     tree = watched(tmp_path / "run", late_lr=3.0)
-    found = diagnose(tree)
+    found = diagnose(chart_of(tree))
     assert found is not None
     assert "is diverging" in found.sentence
     assert 25 <= found.since_step <= 36
@@ -36,8 +37,8 @@ def test_a_model_that_loses_what_it_had_learned(tmp_path: Path) -> None:
 
 
 def test_a_model_that_learns(tmp_path: Path) -> None:
-    assert diagnose(watched(tmp_path / "run")) is None
+    assert diagnose(chart_of(watched(tmp_path / "run"))) is None
 
 
 def test_a_model_that_only_sees_noise(tmp_path: Path) -> None:
-    assert diagnose(watched(tmp_path / "run", noise=True, lr=0.001)) is None
+    assert diagnose(chart_of(watched(tmp_path / "run", noise=True, lr=0.001))) is None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from diagnosed_toys import Finder, scale_queries_and_keys, watched
 
+from attnscope.watched.chart import chart_of
 from attnscope.watched.diagnosis.knowledge import LEARNED, diagnose
 
 
@@ -15,7 +16,7 @@ def tiny(model: Finder) -> None:
 
 def test_a_model_that_has_learned_words_under_uniform_attention(tmp_path: Path) -> None:
     tree = watched(tmp_path / "run", tiny, plain=True, lr=0.5)
-    found = diagnose(tree)
+    found = diagnose(chart_of(tree))
     assert found is not None
     assert found.name == "knowledge"
     losses = tree["observables/loss"].to_numpy()[0]
@@ -30,8 +31,10 @@ def test_a_model_that_has_learned_words_under_uniform_attention(tmp_path: Path) 
 
 
 def test_a_model_that_has_learned_nothing(tmp_path: Path) -> None:
-    assert diagnose(watched(tmp_path / "run", tiny, plain=True, lr=1e-4, noise=True)) is None
+    assert (
+        diagnose(chart_of(watched(tmp_path / "run", tiny, plain=True, lr=1e-4, noise=True))) is None
+    )
 
 
 def test_a_model_that_has_learned_and_attends(tmp_path: Path) -> None:
-    assert diagnose(watched(tmp_path / "run")) is None
+    assert diagnose(chart_of(watched(tmp_path / "run"))) is None

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from diagnosed_toys import scale_queries_and_keys, watched
 
+from attnscope.watched.chart import chart_of
 from attnscope.watched.diagnosis.one_head import SHARE, diagnose
 
 
@@ -18,7 +19,7 @@ def test_a_model_with_one_head_asleep(tmp_path: Path, asleep: int) -> None:
         plain=True,
         lr=0.5,
     )
-    found = diagnose(tree)
+    found = diagnose(chart_of(tree))
     assert found is not None
     assert (found.name, found.layer, found.head) == ("one_head", 0, 1 - asleep)
     assert found.evidence["share of the distance to uniform"] > SHARE
@@ -29,4 +30,4 @@ def test_a_model_with_one_head_asleep(tmp_path: Path, asleep: int) -> None:
 
 
 def test_a_model_whose_heads_share_the_work(tmp_path: Path) -> None:
-    assert diagnose(watched(tmp_path / "run")) is None
+    assert diagnose(chart_of(watched(tmp_path / "run"))) is None

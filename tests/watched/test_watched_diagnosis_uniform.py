@@ -6,6 +6,7 @@ from pathlib import Path
 
 from diagnosed_toys import scale_queries_and_keys, watched
 
+from attnscope.watched.chart import chart_of
 from attnscope.watched.diagnosis.uniform import UNIFORM, diagnose
 
 
@@ -13,7 +14,7 @@ def test_a_model_whose_queries_and_keys_are_tiny(tmp_path: Path) -> None:
     tree = watched(
         tmp_path / "run", lambda model: scale_queries_and_keys(model, 1e-3), plain=True, lr=0.5
     )
-    found = diagnose(tree)
+    found = diagnose(chart_of(tree))
     assert found is not None
     assert (found.name, found.since_step, found.layer, found.head) == ("uniform", 0, 0, None)
     distances = tree["observables/distance_to_uniform"].to_numpy()[0]
@@ -24,4 +25,4 @@ def test_a_model_whose_queries_and_keys_are_tiny(tmp_path: Path) -> None:
 
 
 def test_a_model_that_attends(tmp_path: Path) -> None:
-    assert diagnose(watched(tmp_path / "run")) is None
+    assert diagnose(chart_of(watched(tmp_path / "run"))) is None

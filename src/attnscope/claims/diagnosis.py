@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,9 @@ class Diagnosis:
         advice: what the papers say helps, and which ones.
         layer: number of the layer where it shows most, if it has a place.
         head: number of the head, likewise.
+        kind: a fault, a stage that trainings pass through, or a good sign.
+        layers: numbers of all layers where it shows; empty if it has no place.
+        symptoms: names of what it explains, which then has no card of its own.
     """
 
     name: str
@@ -27,3 +31,6 @@ class Diagnosis:
     advice: str = ""
     layer: int | None = None
     head: int | None = None
+    kind: Literal["fault", "stage", "good"] = "fault"
+    layers: tuple[int, ...] = ()
+    symptoms: tuple[str, ...] = ()

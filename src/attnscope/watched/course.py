@@ -41,6 +41,11 @@ class Course:
         # A layer with fewer heads than another has nothing there at any step.
         return np.where(known, np.nanmedian(np.where(known, last, 0.0), axis=0), np.nan)
 
+    def until(self, step: int) -> Course:
+        """Return the readings up to a step."""
+        last = int(np.searchsorted(self.steps, step, side="right"))
+        return Course(self.steps[:last], self.values[:last])
+
     def start(self) -> float:
         """Return the median of the first readings of a single number."""
         return float(np.median(self.values[:FIRST_READINGS]))

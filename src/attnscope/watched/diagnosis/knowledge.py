@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import xarray as xr
 
 from attnscope.claims.diagnosis import Diagnosis
-from attnscope.watched.course import Course, course
+from attnscope.watched.chart import Chart
+from attnscope.watched.course import Course
+from attnscope.watched.diagnosis.losses import LEARNED, Losses, losses_of
 from attnscope.watched.diagnosis.uniform import UNIFORM, layers_still_uniform
 
 READINGS = ("distance_to_uniform", "loss")
-LEARNED = 0.9
-"""Something is known when the loss is below nine tenths of its first value."""
 ADVICE = (
     "This is the first of two stages: words are learned under uniform attention, and attention "
     "follows what is known about them (Snell 2021, knowledge to translate individual words; Li "
@@ -23,25 +22,24 @@ ADVICE = (
 )
 
 
-def diagnose(tree: xr.DataTree) -> Diagnosis | None:
+def diagnose(chart: Chart) -> Diagnosis | None:
     """Say so if the loss has fallen while all heads of all layers are uniform."""
-    distances = course(tree, "distance_to_uniform", "layer", "head")
-    losses = course(tree, "loss")
-    if distances is None or not distances.enough or losses is None or not losses.enough:
+    distances, losses = chart.get("distance_to_uniform"), losses_of(chart)
+    if distances is None or losses is None:
         return None
     with np.errstate(invalid="ignore"):
         away = (distances.now() >= UNIFORM).any()
     if away or not layers_still_uniform(distances).any():
         return None
-    start, now = losses.start(), float(losses.now())
-    if not (start > 0 and now < LEARNED * start):
+    start, now = losses.first, losses.now
+    if not losses.learned:
         return None
     evidence = {
         "loss at first": start,
         "loss now": now,
         "largest distance to uniform, now": float(np.nanmax(distances.now())),
     }
-    known = _words_known(course(tree, "lexical_probe", "row", "position"))
+    known = _words_known(chart.courses.get("lexical_probe"))
     if known is not None:
         evidence["probability of the answer given the best word, at first"] = known[0]
         evidence["probability of the answer given the best word, now"] = known[1]
@@ -50,16 +48,19 @@ def diagnose(tree: xr.DataTree) -> Diagnosis | None:
         f"The model has learned, its attention has not yet: the loss fell from {start:.3g} to "
         f"{now:.3g} while every head stayed within {np.nanmax(distances.now()):.2g} of uniform "
         "attention. So far it knows what single words say, not where to look.",
-        losses.since(_smooth(losses) < LEARNED * start),
+        _learned_since(losses),
         evidence,
         ADVICE,
+        kind="stage",
     )
 
 
-def _smooth(losses: Course) -> np.ndarray:
-    width = min(5, len(losses.values))
-    padded = np.pad(losses.values, (width // 2, width - 1 - width // 2), mode="edge")
-    return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, width), axis=-1))
+def _learned_since(losses: Losses) -> int:
+    """Return the step from which on the level of the loss has been below what counts as learned."""
+    levels = losses.levels() if len(losses.values) >= losses.width else losses.values
+    high = np.flatnonzero(levels >= LEARNED * losses.first)
+    ends = losses.steps[len(losses.steps) - len(levels) :]
+    return int(ends[min(high[-1] + 1, len(ends) - 1)] if high.size else losses.steps[0])
 
 
 def _words_known(probe: Course | None) -> tuple[float, float] | None:

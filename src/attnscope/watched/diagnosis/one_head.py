@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import xarray as xr
 
 from attnscope.claims.diagnosis import Diagnosis
-from attnscope.watched.course import course
+from attnscope.watched.chart import Chart
+from attnscope.watched.course import recent
+from attnscope.watched.diagnosis.training import training_of
 
 READINGS = ("distance_to_uniform",)
 SHARE = 0.75
@@ -14,20 +15,14 @@ SHARE = 0.75
 three times as much as the others together."""
 AWAKE = 0.2
 """The head itself moves a fifth of its attention at least; below that nobody does anything yet."""
-ADVICE = (
-    "One head can be all that the task needs: of several, one good start is enough, and the others "
-    "are spares (Snell 2021, section 5.2). If capacity is wanted from all, start the heads "
-    "differently and larger, since a head near uniform attention gets next to no gradient (Li "
-    "2023, Noci et al. 2022); else fewer heads do the same."
-)
-
-
-def diagnose(tree: xr.DataTree) -> Diagnosis | None:
+def diagnose(chart: Chart) -> Diagnosis | None:
     """Say so if a single head of a layer attends, and the others do not."""
-    distances = course(tree, "distance_to_uniform", "layer", "head")
-    if distances is None or not distances.enough:
+    distances = chart.get("distance_to_uniform")
+    if distances is None:
         return None
-    found = np.flatnonzero(_alone(distances.now()[None])[0])
+    # The first head to begin is alone for a while: all that stands for "now" has to agree.
+    lately = distances.values[-recent(len(distances.steps)) :]
+    found = np.flatnonzero(_alone(lately).all(axis=0) & _alone(distances.now()[None])[0])
     if not found.size:
         return None
     now = distances.now()
@@ -53,9 +48,25 @@ def diagnose(tree: xr.DataTree) -> Diagnosis | None:
             "largest distance of another head": float(np.nanmax(others)),
             "layers where one head does all": float(found.size),
         },
-        ADVICE,
+        _advice(chart),
         layer,
         head,
+        layers=tuple(found.tolist()),
+    )
+
+
+def _advice(chart: Chart) -> str:
+    training = training_of(chart)
+    other = (
+        f", and under {training.optimizer} nothing rescales what it gets"
+        if training.momentum
+        else ""
+    )
+    return (
+        "One head can be all that the task needs: of several, one good start is enough, and the "
+        "others are spares (Snell 2021, section 5.2). If capacity is wanted from all, start the "
+        "heads differently and larger, since a head near uniform attention gets next to no "
+        f"gradient (Li 2023, Noci et al. 2022){other}; else fewer heads do the same."
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import xarray as xr
 
 from attnscope.claims.diagnosis import Diagnosis
-from attnscope.watched.course import Course, course
+from attnscope.watched.chart import Chart
+from attnscope.watched.course import Course
 from attnscope.watched.diagnosis.places import listed
 
 UNIFORM = 0.05
@@ -30,19 +30,19 @@ def layers_still_uniform(distances: Course) -> np.ndarray:
         return np.asarray(_ahead(distances.now()) < UNIFORM)
 
 
-def diagnose(tree: xr.DataTree) -> Diagnosis | None:
+def diagnose(chart: Chart) -> Diagnosis | None:
     """Say so if all heads of one layer or more have stayed uniform until now."""
-    distances = course(tree, "distance_to_uniform", "layer", "head")
-    if distances is None or not distances.enough:
+    distances = chart.get("distance_to_uniform")
+    if distances is None:
         return None
     still = np.flatnonzero(layers_still_uniform(distances))
     if not still.size:
         return None
     now = _ahead(distances.now())[still]
     ahead = _ahead(distances.values)[:, still]
-    with np.errstate(invalid="ignore"):
-        since = distances.since(~(ahead >= UNIFORM).any(axis=1))
     worst = int(still[np.argmin(now)])
+    with np.errstate(invalid="ignore"):
+        since = distances.since(~(_ahead(distances.values)[:, worst] >= UNIFORM))
     where = listed(still.tolist(), "layer", distances.values.shape[1])
     steps = int(distances.steps[-1])
     return Diagnosis(
@@ -58,6 +58,8 @@ def diagnose(tree: xr.DataTree) -> Diagnosis | None:
         },
         ADVICE,
         worst,
+        kind="stage",
+        layers=tuple(still.tolist()),
     )
 
 
