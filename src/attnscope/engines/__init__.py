@@ -1,5 +1,6 @@
 """Two ways through training with one signature: step by step, and as a flow."""
 
+from attnscope.engines.chunks import Chunked
 from attnscope.engines.descent import Descent
 from attnscope.engines.flow import Flow
 from attnscope.engines.observe import (
@@ -20,6 +21,7 @@ from attnscope.engines.stopping import LossBelow, Patience
 __all__ = [
     "Adam",
     "Checkpoint",
+    "Chunked",
     "Descent",
     "Final",
     "Flow",

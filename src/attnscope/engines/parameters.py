@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -49,18 +49,8 @@ class FlatParameters:
             p.data = part
 
     def parts(self, vector: Tensor) -> list[Tensor]:
-        """Return the view of each parameter into a flat vector.
-
-        Matrices with many more rows than columns lie there column after column: a dictionary of
-        thousands of short vectors is several times faster to work on in that order.
-        """
-        parts = []
-        for p, part in zip(
-            self.tensors, vector.split([p.numel() for p in self.tensors]), strict=True
-        ):
-            tall = p.ndim == 2 and p.shape[0] >= 16 * p.shape[1]
-            parts.append(part.view(p.shape[::-1]).T if tall else part.view(p.shape))
-        return parts
+        """Return the view of each parameter into a flat vector."""
+        return views(self.tensors, vector)
 
     def release(self) -> None:
         """Give each parameter storage of its own again, holding the current value."""
@@ -75,13 +65,8 @@ class FlatParameters:
         if known is not None:
             return known
         value = scalar_loss(loss, model, *rows)
-        if not value.requires_grad:
-            raise AttnscopeError(
-                f"the loss of {type(model).__name__} depends on none of its trainable parameters: "
-                "expected a loss with a gradient."
-            )
-        grads = torch.autograd.grad(value, self.tensors, allow_unused=True)
-        for part, g in zip(self.parts(out), grads, strict=True):
+        slopes = gradients(value, self.tensors, model)
+        for part, g in zip(self.parts(out), slopes, strict=True):
             if g is None:
                 part.zero_()
             else:
@@ -97,6 +82,31 @@ def flattened(model: nn.Module) -> Iterator[FlatParameters]:
         yield flat
     finally:
         flat.release()
+
+
+def views(tensors: Sequence[Tensor], vector: Tensor) -> list[Tensor]:
+    """Return the view of each tensor into a flat vector that holds them side by side.
+
+    Matrices with many more rows than columns lie there column after column: a dictionary of
+    thousands of short vectors is several times faster to work on in that order.
+    """
+    parts = []
+    for p, part in zip(tensors, vector.split([p.numel() for p in tensors]), strict=True):
+        tall = p.ndim == 2 and p.shape[0] >= 16 * p.shape[1]
+        parts.append(part.view(p.shape[::-1]).T if tall else part.view(p.shape))
+    return parts
+
+
+def gradients(
+    value: Tensor, tensors: Sequence[Tensor], model: nn.Module
+) -> tuple[Tensor | None, ...]:
+    """Differentiate a loss; ``None`` stands for a tensor that it does not depend on."""
+    if not value.requires_grad:
+        raise AttnscopeError(
+            f"the loss of {type(model).__name__} depends on none of its trainable parameters: "
+            "expected a loss with a gradient."
+        )
+    return torch.autograd.grad(value, tensors, allow_unused=True)
 
 
 def scalar_loss(loss: Loss, model: nn.Module, *args: Any) -> Tensor:
