@@ -16,7 +16,7 @@ import torch
 
 from attnscope.trajectory import RunFolder, arrays, channel, open_run
 from attnscope.watching.moment import Reading
-from attnscope.watching.scope import new_folder
+from attnscope.watching.place import new_folder
 from watched_toys import LOSS, NORM, WEIGHTS, Reader, scope, train
 
 STEP = (("step", 1, (LOSS, NORM, WEIGHTS)),)

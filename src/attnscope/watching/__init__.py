@@ -13,6 +13,7 @@ Training is the same, to the last bit, as without it.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,16 +25,19 @@ from attnscope.watching.facts import block_facts, optimizer_facts
 from attnscope.watching.introduction import describe
 from attnscope.watching.matrices import MATRICES, find_projections
 from attnscope.watching.moment import AttentionPoint, Evaluation, Moment, Reading
+from attnscope.watching.place import new_folder
 from attnscope.watching.points import Found, search
 from attnscope.watching.probe import Batch, Probe
+from attnscope.watching.processes import SHARDED, Ranks, place_for, rank_and_count, sharded
 from attnscope.watching.readings import catalogue
 from attnscope.watching.readings.attention import mass_on
 from attnscope.watching.readings.embeddings import WordNumbers, read_words
 from attnscope.watching.readings.offer import WatchedModel
 from attnscope.watching.readings.topics import Topics, read_topics
 from attnscope.watching.readings.weights import blocks, unrecognised
-from attnscope.watching.scope import Scope, new_folder
+from attnscope.watching.scope import Scope
 from attnscope.watching.selection import ReadingPlan, Wanted, select
+from attnscope.watching.silent import SilentScope
 from attnscope.watching.tokens import IDS_KEPT, Tokens, read_tokens
 from attnscope.watching.track import Every
 
@@ -54,6 +58,8 @@ def watch(
     targets: Tensor | None = None,
     tokens: Tokens | None = None,
     tokenizer: Any = None,
+    ranks: Ranks = "first",
+    begin: bool = True,
 ) -> Scope:
     """Record a model while it is trained.
 
@@ -78,13 +84,22 @@ def watch(
             for all rows.
         tokenizer: names the word ids of the probe batch in place of ``tokens``: a tokenizer of
             Hugging Face, of ``tokenizers`` or of tiktoken, or a function of a word id.
+        ranks: which of several processes record: the ``"first"``, or ``"all"``, each into a folder
+            of its own such as ``mine-rank1``.
+        begin: whether the reading at step 0 is taken now, or when the recording is entered.
 
     Returns:
-        The recording, to be entered with ``with``.
+        The recording: a ``with`` block ends it, or ``scope.close()``.
 
     Raises:
         AttnscopeError: something that was given cannot be meant, in a sentence.
     """
+    place = place_for(out, ranks)
+    if place is None:
+        return SilentScope(model, out)
+    if probe is not None and sharded(model):
+        warnings.warn(SHARDED.format(count=rank_and_count()[1]), stacklevel=2)
+        probe = None
     asked = None if probe is None else Probe(model, probe)
     found, first, seconds = _find(model, attention, asked)
     points = found.points
@@ -101,9 +116,9 @@ def watch(
     plan = select(record, every, catalogue(watched))
     spec = _spec(watched, every, plan)
     spec["tokens"] = _tokens(tokens, tokenizer, first)
-    return Scope(
+    scope = Scope(
         model,
-        new_folder(out),
+        new_folder(place),
         plan,
         points=points,
         evaluate=None if asked is None else asked.evaluate,
@@ -112,6 +127,7 @@ def watch(
         labels=_labels(spec),
         introduction=_introduce(watched, plan, seconds, optimizer is not None, found.notes),
     )
+    return scope.begin() if begin else scope
 
 
 def _find(

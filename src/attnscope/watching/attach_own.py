@@ -4,7 +4,9 @@ A path such as ``"blocks.0.attn"`` names a module that returns its weights, alon
 dictionary. There they are recognised: a tensor of four axes, or else of three, without negative
 numbers, whose last axis sums to 1. Dropout thins weights out, so a sum of 1 on the mean will do if
 there is nothing better; such weights are taken as they are. ``"blocks.0.attn:weights"`` names an
-attribute that the module has after it ran, and ``*`` stands for any part: ``"blocks.*.attn"``.
+attribute that the module has after it ran, and ``*`` stands for any part: ``"blocks.*.attn"``. Four
+axes may also be ``(row, query, head, key)``: that is told by the number of heads that the module
+says it has, or by as many queries as keys.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from torch import Tensor, nn
 from attnscope.errors import AttnscopeError
 from attnscope.watching.attach_method import Detach, Keep, Keeper, count_heads, four_axes
 from attnscope.watching.moment import Handle
+from attnscope.watching.weight_axes import query_behind_head
 
 Function = Callable[[nn.Module], Tensor | Sequence[Tensor]]
 """Returns a model's weights, or those of every layer, after a forward pass."""
@@ -61,15 +64,15 @@ class OwnPoint:
 
     def attach(self, keep: Keep) -> Handle:
         """Have weights kept whenever the module runs; see :class:`AttentionPoint`."""
-        keeper, place = Keeper(self.name, keep), _Place()
+        keeper, place = Keeper(self.name, keep), _Place(count_heads(self.module))
         is_compiling = torch.compiler.is_compiling
 
         def hear(module: nn.Module, _: Any, output: Any) -> None:
             if is_compiling():
                 return
             if self.attribute:
-                keeper.give(lambda: _as_tensor(getattr(module, self.attribute)), made=True)
-            elif place.path is None:
+                keeper.give(lambda: place.arrange(getattr(module, self.attribute)), made=True)
+            elif place.path is None or place.turned:
                 keeper.give(lambda: place.find(output))
             else:
                 keeper.take(output, place.path)
@@ -158,9 +161,25 @@ class WeightSource:
 
 @dataclass
 class _Place:
-    """Where in an output the weights are; found once and remembered."""
+    """Where in an output the weights are; found once and remembered.
 
+    Args:
+        heads: how many there are, 0 if nobody knows.
+        path: to the weights.
+        turned: whether their axes are in another order than ours.
+    """
+
+    heads: int
     path: tuple[Any, ...] | None = None
+    turned: bool = False
+
+    def arrange(self, weights: Any) -> Tensor:
+        weights = _as_tensor(weights)
+        if weights.ndim != 4:
+            return weights
+        arranged = query_behind_head(weights, self.heads)
+        self.turned = arranged is not weights
+        return arranged
 
     def find(self, output: Any) -> Tensor:
         if isinstance(output, Tensor) and output.ndim == 2:
@@ -168,7 +187,7 @@ class _Place:
         self.path = _recognise(dict(_tensors(output)))
         for key in self.path:
             output = output[key]
-        return _as_tensor(output)
+        return self.arrange(output)
 
 
 def _tensors(output: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Tensor]]:

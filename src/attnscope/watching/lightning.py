@@ -67,7 +67,8 @@ class WatchCallback(_base()):  # type: ignore[misc]
             return
         # Its optimizers run the backward pass inside their step, so a hook before it is too early;
         # gradients stay on the parameters until the next batch.
-        self.scope = watch(pl_module, self._out, self._record, **self._options)
+        options = {**self._options, "begin": False}
+        self.scope = watch(pl_module, self._out, self._record, **options)
         self.scope.count = self._steps = trainer.global_step
         self.scope.__enter__()
 

@@ -118,6 +118,8 @@ class Reading:
         unit: what the number counts, empty for a pure number.
         meaning: a sentence or a formula, kept with the data.
         plain: it only hands on what is there, so nobody has to keep gradients from being recorded.
+        of: names of the parameters whose weights before the step it needs, if it needs them; all
+            unless given.
         coords: labels of axes by their name, such as ``{"matrix": ("Q", "K", "V", "O")}``. Layers,
             matrices, blocks and words are labelled without it.
     """
@@ -129,4 +131,5 @@ class Reading:
     unit: str = ""
     meaning: str = ""
     plain: bool = False
+    of: frozenset[str] = frozenset()
     coords: Mapping[str, Sequence[str | int | float]] = field(default_factory=dict, hash=False)

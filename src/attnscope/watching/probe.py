@@ -254,9 +254,12 @@ def _block(model: nn.Module, point: AttentionPoint) -> nn.Module | None:
     names = [".".join(parts[: numbers[-1] + 1])] if numbers else []
     for name in [*names, path]:
         try:
-            return model.get_submodule(name) if name else None
+            block = model.get_submodule(name) if name else None
         except AttributeError:
             continue
+        # Lists and dictionaries of modules are never called.
+        if not isinstance(block, nn.ModuleDict | nn.ModuleList):
+            return block
     return None
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import math
+import sys
 import time as clock
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
@@ -19,10 +20,13 @@ from attnscope import __version__
 from attnscope.trajectory.arrays import Store
 from attnscope.trajectory.channel import Channel, WriterThread
 from attnscope.trajectory.documents import write_json
-from attnscope.trajectory.folder import RunFolder, beside
-from attnscope.trajectory.lock import Busy, Lock
+from attnscope.trajectory.folder import RunFolder
+from attnscope.trajectory.lock import Lock
 from attnscope.trajectory.manifest import WATCHED, update_manifest, write_manifest
+from attnscope.watching.losses import LossReader
 from attnscope.watching.moment import AttentionPoint, Evaluation, Handle, Moment, Need, Reading
+from attnscope.watching.place import claimed
+from attnscope.watching.step_tensors import gradients_of, hear_steps, weights_of
 from attnscope.watching.track import Track
 
 FLUSH = 5.0
@@ -38,8 +42,9 @@ LOSS = Reading(
 class Scope:
     """A recording that is going on; made by :func:`attnscope.watch`.
 
-    ``count`` is the number of steps taken; set it before the recording is entered if training goes
-    on from a checkpoint.
+    It ends with its ``with`` block, or with :meth:`close`; a process that ends without either
+    writes what is left. ``count`` is the number of steps taken; set it before the recording begins
+    if training goes on from a checkpoint.
 
     Args:
         model: what is watched.
@@ -85,10 +90,18 @@ class Scope:
         self._loss, self._begun, self._flushed = math.nan, 0.0, 0.0
         self._straight: tuple[Track, Moment] | None = None
         self._straight_until = 0
+        self._losses = LossReader()
 
     def __enter__(self) -> Self:
-        """Begin, with the reading at step 0."""
+        """Begin, if it has not."""
+        return self.begin()
+
+    def begin(self) -> Self:
+        """Take the reading at step 0; once begun, nothing happens."""
+        if self._begun:
+            return self
         self._begun = self._flushed = clock.monotonic()
+        atexit.register(self._forgotten)
         with self._quietly("could not begin"):
             self.folder, self._lock = claimed(self.folder.path)
             about = {"study": WATCHED, "attnscope": __version__}
@@ -106,7 +119,7 @@ class Scope:
             self._writer = writer = WriterThread(store)
             self._tracks = [Track(writer, *part, self._labels) for part in self._plan]
             if self._optimizer is not None:
-                self._handles.append(self._optimizer.register_step_pre_hook(self._hear_optimizer))
+                self._handles += hear_steps(self._optimizer, self._hear_optimizer)
             self.status = "recording"
             if self._introduction:
                 print(self._introduction)
@@ -131,6 +144,10 @@ class Scope:
             self.status = f"finished at step {self.count}"
         self._end(outcome)
 
+    def close(self) -> None:
+        """End the recording and write what is left; once ended, nothing happens."""
+        self.__exit__(None, None, None)
+
     @property
     def recording(self) -> bool:
         """Whether readings are still taken."""
@@ -145,15 +162,22 @@ class Scope:
         self.count += 1
         writer = self._writer
         if writer is None:
+            self._losses.say_closed(self.status, self.count)
             return
         # This is all that a step pays for, so it goes without a context manager.
         try:
-            self._loss = loss.item() if isinstance(loss, Tensor) else _number(loss)
             if self._straight is not None and self.count < self._straight_until:
                 track, moment = self._straight
-                moment.step, moment.loss = self.count, self._loss
-                track.read_on(moment)
+                if self._losses.waits(loss, self.count, track):
+                    if self._losses.many:
+                        self._catch_up()
+                else:
+                    self._loss = self._losses.number(loss, self.count)
+                    moment.step, moment.loss = self.count, self._loss
+                    track.read_on(moment)
             else:
+                self._catch_up()
+                self._loss = self._losses.number(loss, self.count)
                 if self._due:
                     self._record(trained=True)
                 self._prepare(self.count + 1)
@@ -167,8 +191,16 @@ class Scope:
 
         What is known of a step while it is taken is NaN: its loss, its gradients, its length.
         """
+        if self._writer is not None and step <= self.count:
+            warnings.warn(
+                f"attnscope: step {step} comes after step {self.count}: expected a later one. It "
+                "is not recorded; the recording goes on.",
+                stacklevel=2,
+            )
+            return
         self.count = step
         if self._writer is None:
+            self._losses.say_closed(self.status, step)
             return
         with self._quietly("stopped"):
             self._expect(step)
@@ -227,7 +259,8 @@ class Scope:
             self._detach()
         self._go_straight(step)
         if "before" in self._needs:
-            self._before = {name: p.detach().clone() for name, p in self.model.named_parameters()}
+            parts = [track.before for track in self._due if "before" in track.needs]
+            self._before = weights_of(self.model, parts)
 
     def _go_straight(self, step: int) -> None:
         """Find whether this step and the next ones only hand on what is there, and how many do.
@@ -253,29 +286,33 @@ class Scope:
         self._attached = []
 
     def _hear_optimizer(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
-        if self.recording and "gradients" in self._needs:
-            self._gradients = self._read_gradients(clone=True)
-            # A fused optimizer is handed the scale of the loss and divides inside its own step.
-            scale = getattr(optimizer, "grad_scale", None)
-            if scale is not None:
-                for gradient in self._gradients.values():
-                    gradient.div_(scale.to(gradient.device))
+        if not self.recording or "gradients" not in self._needs:
+            return
+        try:
+            self._gradients = gradients_of(self.model, optimizer)
+        except Exception as error:
+            # This runs inside the optimizer's own step.
+            self._gradients = {}
+            self._warn("could not copy the gradients", error)
+
+    def _catch_up(self) -> None:
+        """Record losses that waited on their device."""
+        if self._straight is not None:
+            track, moment = self._straight
+            for step, value in self._losses.take():
+                moment.step, moment.loss = step, value
+                self._loss = value
+                track.read_on(moment)
 
     def _take_gradients(self) -> dict[str, Tensor]:
-        return self._gradients or self._read_gradients(clone=False)
-
-    def _read_gradients(self, clone: bool) -> dict[str, Tensor]:
-        return {
-            name: p.grad.detach().clone() if clone else p.grad.detach()
-            for name, p in self.model.named_parameters()
-            if p.grad is not None
-        }
+        return self._gradients or gradients_of(self.model)
 
     def _take_left(self) -> Evaluation:
         return Evaluation(list(self._left))
 
     def _flush(self) -> None:
         assert self._writer is not None
+        self._catch_up()
         for track in self._tracks:
             track.flush()
         state = self._state("running")
@@ -304,7 +341,17 @@ class Scope:
             "seconds": round(clock.monotonic() - self._begun, 3),
         }
 
+    def _forgotten(self) -> None:
+        """The process ends, and nobody has closed the recording."""
+        error = getattr(sys, "last_value", None)
+        if error is not None:
+            self.__exit__(type(error), error, None)
+        elif self.recording:
+            self.status = f"the process ended at step {self.count}, and nobody closed the recording"
+            self._end("interrupted")
+
     def _end(self, outcome: str) -> None:
+        atexit.unregister(self._forgotten)
         self._detach()
         for handle in self._handles:
             handle.remove()
@@ -345,32 +392,3 @@ class Scope:
             f"Training goes on; what was recorded is kept in '{self.folder.path}'.",
             stacklevel=4,
         )
-
-
-def _number(loss: Tensor | float | None) -> float:
-    if loss is None:
-        return math.nan
-    return loss.item() if isinstance(loss, Tensor) else float(loss)
-
-
-def new_folder(out: str | Path) -> RunFolder:
-    """Return the folder for a recording; one that exists is left alone, and a new name found."""
-    path = beside(Path(out))
-    if path != Path(out):
-        warnings.warn(
-            f"attnscope: '{out}' exists and is left as it is; this recording goes to '{path}'.",
-            stacklevel=3,
-        )
-    return RunFolder(path)
-
-
-def claimed(path: Path) -> tuple[RunFolder, Lock]:
-    """Make the folder of a recording, or one beside it if somebody else was faster, and lock it."""
-    while True:
-        place = beside(path)
-        place.mkdir(parents=True, exist_ok=True)
-        with suppress(Busy):
-            lock = Lock(place, "attnscope.watch")
-            if [each.name for each in place.iterdir()] == [lock.path.name]:
-                return RunFolder(place), lock
-            lock.release()  # They are done already.

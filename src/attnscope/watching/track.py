@@ -72,6 +72,9 @@ class Track:
         self.readings, self.labels = list(readings), labels
         self.plain = all(reading.plain for reading in readings)
         self.needs = frozenset().union(*(reading.needs for reading in readings))
+        before = [reading.of for reading in readings if "before" in reading.needs]
+        self.before = None if frozenset() in before else frozenset().union(*before)
+        """Parameters whose weights before a step are needed; ``None`` for all."""
         clock = Variable(clock_name(dim), along=dim, unit="steps")
         self.clock = writer.open(clock, torch.zeros((), dtype=torch.float64))
         self.channels: dict[str, Channel] = {}

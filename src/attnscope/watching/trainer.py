@@ -58,10 +58,9 @@ class WatchCallback(TrainerCallback):
         self.close()
         if not state.is_world_process_zero:
             return
-        # accelerate wraps the optimizer; the one inside is where steps are taken.
         model, optimizer = given["model"], given["optimizer"]
-        inside = getattr(optimizer, "optimizer", optimizer)
-        self.scope = watch(model, self._out, self._record, **{"optimizer": inside, **self._options})
+        options = {"optimizer": optimizer, **self._options, "begin": False}
+        self.scope = watch(model, self._out, self._record, **options)
         self.scope.count = state.global_step
         self.scope.__enter__()
         self._hook = model.register_forward_hook(self._hear, with_kwargs=True)

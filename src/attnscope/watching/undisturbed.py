@@ -21,13 +21,16 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
     of Python, and how PyTorch runs attention and mixed precision. Compiled parts run as they are
     written. Gradients are the caller's business: ``no_grad``, or ``torch.autograd.grad``.
     """
-    modules = list(model.modules())
+    everything = list(model.modules())
+    modules = [each for each in everything if not isinstance(each, torch.jit.ScriptModule)]
     attributes = [dict(vars(module)) for module in modules]
     buffers = [_Buffer(module, name) for module in modules for name in module._buffers]
     states = _random_states()
     with ExitStack() as stack:
         stack.callback(_set_random_states, states)
         stack.callback(_put_back, modules, attributes, buffers)
+        if len(modules) < len(everything):
+            stack.enter_context(_scripted_undisturbed(set(everything) - set(modules)))
         # Encoder layers of PyTorch have a second path in evaluation, which hooks get in the way of.
         stack.callback(
             torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled()
@@ -46,6 +49,23 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _scripted_undisturbed(modules: set[nn.Module]) -> Iterator[None]:
+    """Do for scripted modules what can be done: their attributes are not ours to see."""
+    modes = {module: module.training for module in modules}
+    kept = {x: x.detach().clone() for module in modules for x in module.buffers(recurse=False)}
+    for module in modules:
+        module.train(False)
+    try:
+        yield
+    finally:
+        for module, training in modes.items():
+            module.training = training
+        with torch.no_grad():
+            for tensor, copy in kept.items():
+                tensor.copy_(copy)
+
+
 def bare(model: nn.Module) -> nn.Module:
     """Return the model inside what ``torch.compile``, data parallelism and engines wrap around it.
 
@@ -53,12 +73,12 @@ def bare(model: nn.Module) -> nn.Module:
     FSDP is left as it is: outside of it there are pieces of parameters only.
     """
     while True:
-        inside = model._modules.get("_orig_mod")
-        if inside is None and isinstance(model.__dict__.get("_orig_mod"), nn.Module):
-            inside = model.__dict__["_orig_mod"]
-        if inside is None and set(model._modules) == {"module"} and not model._parameters:
-            inside = model._modules["module"]
-        if inside is None:
+        held = dict(model.named_children())
+        inside = held.get("_orig_mod", getattr(model, "_orig_mod", None))
+        if inside is None and set(held) == {"module"}:
+            own = dict(model.named_parameters(recurse=False))
+            inside = None if own else held["module"]
+        if not isinstance(inside, nn.Module):
             return model
         model = inside
 

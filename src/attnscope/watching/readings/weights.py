@@ -85,6 +85,7 @@ def offers(watched: WatchedModel) -> list[Offer]:
             axes,
             frozenset({"before"}),
             meaning=f"norm of the step over the norm of the weights before it, {ORDER}",
+            of=frozenset(part.name for each in layers for part in each.parts.values()),
         ),
         Reading(
             "gradient_norm",
