@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from attnscope.engines.observe import Observable
 from attnscope.errors import AttnscopeError, nearest
 from attnscope.watching.moment import Moment, Reading
+from attnscope.watching.readings.chosen import AT, chosen
 from attnscope.watching.readings.offer import NO_ATTENTION, Offer
 from attnscope.watching.scope import LOSS
 from attnscope.watching.track import Every
@@ -78,17 +79,18 @@ def _reading(wanted: object, offers: Mapping[str, Offer]) -> Reading | None:
     if isinstance(wanted, str):
         if wanted == LOSS.name:
             return LOSS
-        if wanted not in offers:
+        name, at, which = wanted.partition(AT)
+        if name not in offers:
             raise AttnscopeError(
-                f"record: there is no reading '{wanted}'.{nearest(wanted, offers)} Expected some "
+                f"record: there is no reading '{name}'.{nearest(name, offers)} Expected some "
                 f"of: {', '.join(['loss', *offers])}; or a function of the model."
             )
-        offer = offers[wanted]
+        offer = offers[name]
         if offer.lacks == NO_ATTENTION:
             return None
         if offer.lacks:
-            raise AttnscopeError(f"record: '{wanted}' needs {offer.lacks}.")
-        return offer.reading
+            raise AttnscopeError(f"record: '{name}' needs {offer.lacks}.")
+        return chosen(offer.reading, which, offer.labels) if at else offer.reading
     if isinstance(wanted, Reading):
         return replace(wanted, read=_undisturbed(wanted.read))
     if isinstance(wanted, Observable):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from attnscope.watching.matrices import find_projections
 from attnscope.watching.readings import (
     activations,
     attention,
@@ -36,4 +39,15 @@ FAMILIES = (
 
 def catalogue(watched: WatchedModel) -> dict[str, Offer]:
     """Return everything that can be named, whether this model has it or not."""
-    return {offer.reading.name: offer for family in FAMILIES for offer in family.offers(watched)}
+    matrices = [layer.name for layer in find_projections(watched.model, watched.points)]
+    labels = {
+        "layer": [point.name for point in watched.points] or matrices,
+        "weight_layer": matrices,
+        "block": list(weights.blocks(watched.model)),
+        "word": list(watched.words),
+    }
+    return {
+        offer.reading.name: replace(offer, labels=labels)
+        for family in FAMILIES
+        for offer in family.offers(watched)
+    }

@@ -22,8 +22,8 @@ MAPS_BYTES = 2**21
 """Weights are recorded without being asked for if a reading of them is no larger than this."""
 RANK_KEYS = 64
 """The effective rank, eigenvalues for each row and head, likewise."""
-APART = 10
-"""Without being asked for it is at every tenth reading."""
+APART = 20
+"""Without being asked for it is at every twentieth reading."""
 
 Read = Callable[[Layer], np.ndarray | None]
 

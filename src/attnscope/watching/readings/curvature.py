@@ -31,7 +31,7 @@ def offers(watched: WatchedModel) -> list[Offer]:
         model = bare(moment.model)
         # Fused attention has no second derivative.
         with undisturbed(model), sdpa_kernel(SDPBackend.MATH), torch.enable_grad():
-            return float(sharpness(model, loss).values[0])
+            return float(sharpness(model, loss).eigenvalues[0])
 
     reading = Reading(
         "sharpness",

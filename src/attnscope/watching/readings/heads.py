@@ -16,6 +16,9 @@ from attnscope.watching.readings.offer import Layer, Offer, WatchedModel, per_la
 
 NEEDS: frozenset[Need] = frozenset({"attention"})
 HEADS = ("layer", "head")
+APART = 5
+"""What heads have in common and what they can write changes slowly: without being asked for it is
+at every fifth reading."""
 RECEIVED = 4096
 """Attention by position is recorded without being asked for if it is no more numbers than this."""
 
@@ -56,10 +59,11 @@ def offers(watched: WatchedModel) -> list[Offer]:
                 Reading(name, per_layer(read), HEADS, NEEDS, meaning=meaning),
                 True,
                 watched.lacks_attention,
+                1 if name == "sink_mass" else APART,
             )
             for name, read, meaning in of_attention
         ),
-        Offer(by_position, 0 < numbers <= RECEIVED, watched.lacks_attention, apart=10),
+        Offer(by_position, 0 < numbers <= RECEIVED, watched.lacks_attention, 4 * APART),
         _strength(watched),
     ]
 
@@ -98,7 +102,7 @@ def _strength(watched: WatchedModel) -> Offer:
         meaning="Frobenius norm of W^O W^V of a head: how much of what it reads it can write",
     )
     lacks = "" if fits else "matrices W^V and W^O with a known number of heads, and none was found"
-    return Offer(reading, True, watched.lacks_attention or lacks)
+    return Offer(reading, True, watched.lacks_attention or lacks, APART)
 
 
 def _heads(watched: WatchedModel) -> list[int]:

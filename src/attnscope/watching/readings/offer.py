@@ -67,12 +67,14 @@ class Offer:
         lacks: what is missing for it, in words; empty if it can be read.
         apart: when nothing was asked for it is read at every so many readings only, because it
             costs more than others or changes slowly.
+        labels: names of the entries of axes, for readings of some of them only.
     """
 
     reading: Reading
     usual: bool = False
     lacks: str = ""
     apart: int = 1
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,8 @@ from attnscope.watching.readings.offer import Layer, Offer, WatchedModel, array,
 NEEDS: frozenset[Need] = frozenset({"attention", "probe"})
 SHORTEST = 8
 """Rows of fewer words are too short to say one half twice."""
-APART = 5
-"""It costs a forward pass, so without being asked for it is at every fifth reading."""
+APART = 10
+"""It costs a forward pass, so without being asked for it is at every tenth reading."""
 
 
 def offers(watched: WatchedModel) -> list[Offer]:

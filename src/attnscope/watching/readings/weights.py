@@ -17,8 +17,8 @@ from attnscope.watching.readings.offer import Offer, WatchedModel
 ORDER = "of W^Q, W^K, W^V and W^O, in this order"
 RANK_WIDTH = 1024
 """Up to this width the stable rank is recorded without being asked for; its cost is cubic."""
-APART = 10
-"""Without being asked for it is at every tenth reading: it costs eigenvalues and moves slowly."""
+APART = 20
+"""Without being asked for it is at every twentieth reading: it costs eigenvalues and moves slowly."""
 NO_GRADIENTS = (
     "attnscope: the parameters have no gradients when scope.step is called, so readings of "
     "gradients are NaN. Call scope.step before they are cleared, or give the optimizer: "
