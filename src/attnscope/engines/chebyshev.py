@@ -27,7 +27,7 @@ from torch import Tensor
 from attnscope.engines.runge_kutta import Workspace
 
 MOST_STAGES = 200
-SAFETY = 1.1
+SAFETY = 1.05
 """Stages are chosen for an eigenvalue so many times the estimate, which is one from below."""
 ZEROS = np.array(
     [
@@ -136,6 +136,7 @@ class Chebyshev:
 
     name = "chebyshev"
     order = 4
+    safety = 0.75
 
     def __init__(self, work: Workspace) -> None:
         self.work = work

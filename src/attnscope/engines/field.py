@@ -92,6 +92,17 @@ class GradientField:
                 "noise are drawn once, before; Descent trains with randomness."
             )
 
+    def broken(self, time: float, before: float, after: float, slopes: Tensor) -> str:
+        """Say what is not finite right after ``time``, however short the step."""
+        what = f"{after}"
+        if math.isfinite(after):
+            bad = next((g for g in slopes if not torch.isfinite(g).all()), slopes[-1])
+            what = f"the gradient by '{self.culprit(bad)}' was not finite"
+        return (
+            f"broke down at time {time:g}: the loss was {before:.6g} there and {what} right after; "
+            "expected finite numbers"
+        )
+
     def state(self) -> dict[str, Tensor]:
         """Return the buffers that move, for a checkpoint."""
         return {f"buffer.{name}": kept for name, _, kept in self._moving}

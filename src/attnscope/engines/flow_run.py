@@ -16,7 +16,7 @@ from attnscope.engines.parameters import FlatParameters, Loss, scalar_loss
 from attnscope.engines.runge_kutta import Workspace
 from attnscope.engines.sink import Checkpoint, Sink
 from attnscope.engines.solution import Outcome, Solution
-from attnscope.engines.stiffness import EDGE, Choice, Method
+from attnscope.engines.stiffness import Choice, Method
 from attnscope.engines.stopping import Stop
 
 FIRST_BURST, LAST_BURST = 8, 128
@@ -133,7 +133,7 @@ class FlowRun:
             self.rejected += 1
             self.h = h / 4
             if self.h < 1e-12 * max(self.time, 1.0):
-                return self.broken_sentence(value), None
+                return self.field.broken(self.time, self.value, value, work.slopes), None
             choice.refused(self.time)
             return None, None
         if error > 1:
@@ -180,7 +180,7 @@ class FlowRun:
         can be seen coming from the last two.
         """
         power = 1 / self.choice.method.order
-        ratio = 0.85 * error**-power
+        ratio = self.choice.method.safety * error**-power
         if self.last_h > 0:
             ratio *= min(1.0, h / self.last_h * (max(self.last_error, 1e-2) / error) ** power)
         return min(10.0, max(0.2, ratio))
@@ -286,31 +286,15 @@ class FlowRun:
 
     def exhausted_sentence(self) -> str:
         """Say why the number of steps did not suffice."""
-        h, choice = self.last_h, self.choice
         said = f"gave up at time {self.time:g} after max_steps = {self.engine.max_steps} attempted "
-        if choice.forced == choice.smooth.name and h * choice.bound > EDGE:
-            return (
-                f"{said}steps: stability limits them to {h:.3g} at an eigenvalue of "
-                f"{choice.bound:.3g}; expected method = None, which finds a method for that"
-            )
+        if limit := self.choice.limit(self.last_h):
+            return f"{said}steps: {limit}"
         if self.kinks:
             return (
                 f"{said}steps, at {self.kinks} kinks of the loss; expected a smooth loss, or lr, "
                 "the step of gradient descent that is good enough there"
             )
-        return f"{said}steps of {h:.3g} or so; expected more of them, or a larger rtol"
-
-    def broken_sentence(self, value: float) -> str:
-        """Say what was not finite, however short the step."""
-        after = f"{value}"
-        if math.isfinite(value):
-            bad = next((g for g in self.work.slopes if not torch.isfinite(g).all()), None)
-            if bad is not None:
-                after = f"the gradient by '{self.field.culprit(bad)}' is not finite"
-        return (
-            f"broke down at time {self.time:g}: the loss was {self.value:.6g} there and {after} "
-            "right after; expected finite numbers"
-        )
+        return f"{said}steps of {self.last_h:.3g} or so; expected more of them, or a larger rtol"
 
     def below_sentence(self, time: float) -> str:
         """Say that the loss fell below its condition."""

@@ -77,6 +77,8 @@ class DormandPrince:
 
     name = "dormand-prince"
     order = 5
+    safety = 0.85
+    """Of the next step, as a part of what the last error suggests."""
     stages = 6
 
     def __init__(self, work: Workspace) -> None:

@@ -18,11 +18,11 @@ from attnscope.engines.runge_kutta import DormandPrince, Workspace
 
 Method = Literal["dormand-prince", "chebyshev"]
 
-EDGE = 2.0
+EDGE = 1.5
 """Steps of Dormand-Prince's beyond this h·λ count as limited by stability."""
-SIGNS = 3
+SIGNS = 2
 """So many more of them than of others change the method; as many short steps change it back."""
-EVERY = 5
+EVERY = 8
 """Accepted Chebyshev steps from one look at the largest eigenvalue to the next."""
 MOST_READINGS = 2000
 """Readings of the largest eigenvalue that are kept; beyond, every second one is."""
@@ -86,7 +86,16 @@ class Choice:
     def refused(self, time: float) -> None:
         """Hear of a step that was refused: the largest eigenvalue may have grown."""
         if self.method is self.sharp and self.age > 0:
-            self._measure(time, TRIES)
+            self._measure(time, 3)
+
+    def limit(self, h: float) -> str:
+        """Say that stability limits steps of length ``h``, if it does and another method helps."""
+        if self.forced != self.smooth.name or h * self.bound < EDGE:
+            return ""
+        return (
+            f"stability limits them to {h:.3g} where the largest eigenvalue is {self.bound:.3g} or "
+            "more; expected method = None, which finds a method for that"
+        )
 
     def leave(self, time: float) -> None:
         """Go back to Dormand-Prince's, at a kink."""
