@@ -12,9 +12,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tornado.httpserver import HTTPServer
-
 from attnscope.claims import Finding
+from attnscope.lab.connections import Server
+from attnscope.lab.player import Player
 from attnscope.lab.safety import Guard
 from attnscope.lab.server import Lab, listen
 
@@ -75,8 +75,11 @@ def write_run(
     return folder
 
 
-class NoPlayer:
-    """Takes the place of the processes that do runs."""
+class NoPlayer(Player):
+    """Takes the place of the processes that do runs: every run is its setting."""
+
+    def request(self, client: Any, wanted: dict[str, Any], on_answer: Any) -> None:
+        on_answer({"kind": "scene", "text": json.dumps(wanted)})
 
 
 @contextmanager
@@ -90,8 +93,8 @@ def served(
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def serve() -> None:
-        lab = Lab(root, Guard(host, token), NoPlayer())  # type: ignore[arg-type]
-        server = HTTPServer(lab)
+        lab = Lab(root, Guard(host, token), NoPlayer())
+        server = Server(lab)
         server.add_socket(listening)
         loops.append(asyncio.get_running_loop())
         stop = asyncio.Event()

@@ -11,16 +11,9 @@ import pytest
 from lab_folders import EVIL, write_run
 
 from attnscope.errors import AttnscopeError
-from attnscope.lab.browse import (
-    FRESH,
-    SHOWN,
-    Kept,
-    NotARunError,
-    entries,
-    entry,
-    run_rows,
-    runs_page,
-)
+from attnscope.lab import entries as reading
+from attnscope.lab.browse import SHOWN, run_rows, runs_page
+from attnscope.lab.entries import FRESH, Kept, NotARunError, entries, entry
 from findings import finding
 
 
@@ -138,15 +131,13 @@ def test_what_was_read_before_is_read_again_only_if_it_changed(
     kept: Kept = {}
     entries(tmp_path, kept)
     read: list[str] = []
-    from attnscope.lab import browse
+    real = reading._read
 
-    real = browse._read
-
-    def noted(root: Path, path: Path) -> browse.Entry:
+    def noted(root: Path, path: Path) -> reading.Entry:
         read.append(path.name)
         return real(root, path)
 
-    monkeypatch.setattr(browse, "_read", noted)
+    monkeypatch.setattr(reading, "_read", noted)
     entries(tmp_path, kept)
     assert read == ["b"]  # not finished, so it may have gone on
     (tmp_path / "a" / "findings.json").write_text(json.dumps([{"verdict": "holds"}]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import shutil
 import time
 from pathlib import Path
@@ -18,12 +17,12 @@ from torch import nn
 
 import attnscope
 from attnscope.errors import AttnscopeError
-from attnscope.lab.browse import entry
 from attnscope.lab.curves import POINTS, courses, line
+from attnscope.lab.entries import entry
 from attnscope.lab.live import fingerprint, own_part, prefix, progress_figure, scene, stamp
 from attnscope.report.figure import Figure, Line, Panel
 from attnscope.studies.lu2021.sen import Sen
-from attnscope.trajectory import RunFolder, open_run
+from attnscope.trajectory import RunFolder, open_run, write_json
 
 SMALL = Sen(seeds=2, epochs=60, points=7, dictionary=30, train=24, test=8, m=4, dim=5)
 
@@ -39,7 +38,7 @@ def halve(folder: Path, done: int) -> None:
     """Make a finished run look as it did when ``done`` of its runs were complete."""
     paths = RunFolder(folder)
     manifest = paths.manifest()
-    paths.manifest_path.write_text(json.dumps({**manifest, "status": "not begun"}))
+    write_json(paths.manifest_path, {**manifest, "status": "not begun"})
     for index in range(done, len(manifest["runs"])):
         paths.state_path(index).unlink(missing_ok=True)
 
@@ -139,7 +138,7 @@ def test_progress_has_a_line_for_each_run_and_a_colour_for_each_case(root: Path)
 def test_a_manifest_cannot_choose_what_is_imported(half: Path) -> None:
     folder = RunFolder(half / "half")
     manifest = {**folder.manifest(), "study": "antigravity:fly"}
-    folder.manifest_path.write_text(json.dumps(manifest))
+    write_json(folder.manifest_path, manifest)
     own = own_part(open_run(half / "half"), entry(half, "half"))
     assert own.figures == ()
     assert "not one of attnscope's own" in own.notes[0]

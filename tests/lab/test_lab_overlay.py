@@ -10,7 +10,7 @@ from lab_folders import EVIL, write_run
 
 import attnscope
 from attnscope.errors import AttnscopeError
-from attnscope.lab.browse import entry
+from attnscope.lab.entries import entry
 from attnscope.lab.overlay import chosen, over_each_other, overlay_page, scene, shared_figure
 from attnscope.report.figure import Band, Dots, Figure, Heat, Line, Panel, Rule
 from attnscope.studies.lu2021.sen import Sen

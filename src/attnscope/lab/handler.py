@@ -46,6 +46,10 @@ class Handler(RequestHandler):
             self.set_header(name, value)
         self.set_header("Content-Security-Policy", POLICY)
 
+    def write(self, chunk: str | bytes | dict[str, Any]) -> None:
+        """Send words whatever is in them: a name on the disk need not be text."""
+        super().write(chunk.encode("utf-8", "replace") if isinstance(chunk, str) else chunk)
+
     def show(
         self,
         title: str,

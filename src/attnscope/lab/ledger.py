@@ -8,11 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape, unescape
-from pathlib import Path
 from urllib.parse import quote
 
 from attnscope.claims import Finding
-from attnscope.lab.browse import Entry
+from attnscope.lab.entries import Entry
+from attnscope.lab.safety import written
 from attnscope.report.wording import SYMBOLS, control_outcome, interval, number, summary
 
 MOST = 40
@@ -40,11 +40,11 @@ def rows(runs: Sequence[Entry]) -> list[Row]:
 
 def ledger_page(runs: Sequence[Entry]) -> str:
     """Return the markup of the ledger."""
-    table = rows(runs)
+    table, unread = rows(runs), _unread(runs)
     if not table:
         return (
             "<h1>Claims</h1><div class='card'><p>No run has decided a claim yet.</p>"
-            "<p>Make one: <code>attnscope run lu2021.sen --scale quick</code></p></div>"
+            "<p>Make one: <code>attnscope run lu2021.sen --scale quick</code></p></div>" + unread
         )
     newest = [row.found[0][1] for row in table]
     parts = []
@@ -65,7 +65,21 @@ def ledger_page(runs: Sequence[Entry]) -> str:
  placeholder="Filter: words of the claim, study, verdict">
 <span class="soft small" id="shown" role="status"></span>
 </div>
-{"".join(parts)}"""
+{"".join(parts)}
+{unread}"""
+
+
+def _unread(runs: Sequence[Entry]) -> str:
+    """Name the runs whose claims are missing here, and what is wrong with them."""
+    bad = [(run.name, run.trouble) for run in runs if run.trouble]
+    if not bad:
+        return ""
+    items = "".join(f"<li>{escape(name)}: {escape(why)}</li>" for name, why in bad[:MOST])
+    more = f"<li>and {len(bad) - MOST} more</li>" if len(bad) > MOST else ""
+    return (
+        '<div class="card"><p>Runs whose claims cannot be read:</p>'
+        f'<ul class="small">{items}{more}</ul></div>'
+    )
 
 
 def _claim(row: Row) -> str:
@@ -93,13 +107,17 @@ def _claim(row: Row) -> str:
 def _where(run: Entry, finding: Finding) -> str:
     if not run.report:
         return f'<p><a href="{run.live}">{escape(run.name)}</a></p>'
-    key = quote(finding.key, safe="")
+    key = _quoted(finding.key)
     said = f'<span class="hidden-words"> of {escape(finding.key)} in {escape(run.name)}</span>'
     return (
         f'<p><a href="{run.address}figure?claim={key}">figure{said}</a> · '
         f'<a href="{run.address}#claim-{key}">verdict{said}</a></p>'
         f'<p class="small"><a href="{run.address}">{escape(run.name)}</a></p>'
     )
+
+
+def _quoted(key: str) -> str:
+    return quote(written(key), safe="")
 
 
 def _others(row: Row) -> str:
@@ -111,7 +129,7 @@ def _others(row: Row) -> str:
     items = "".join(
         f'<li><span class="badge {escape(finding.verdict)}">{SYMBOLS[finding.verdict]}'
         f'<span class="hidden-words"> {escape(finding.verdict)}</span></span> '
-        f'<a href="{run.address}#claim-{quote(finding.key, safe="")}">{escape(run.name)}</a> '
+        f'<a href="{run.address}#claim-{_quoted(finding.key)}">{escape(run.name)}</a> '
         f"{escape(number(finding.ours))}</li>"
         for run, finding in rest[:MOST]
     )
@@ -122,22 +140,22 @@ def _others(row: Row) -> str:
     )
 
 
-_FIGURE = re.compile(
-    r'<figure class="card" id="figure-([\w-]+)">\s*<h3>(.*?)</h3>(.*?)</figure>', re.DOTALL
-)
-_CAPTION = re.compile(r"<figcaption>(.*?)</figcaption>", re.DOTALL)
+_NAME = re.compile(r'([\w-]+)">')
 
 
-def figure_of(report: Path, finding: Finding) -> str | None:
+def figure_of(report: str, finding: Finding) -> str | None:
     """Return the name of the figure in a report that speaks most of a claim.
 
     Figures do not say which claims they show, so words decide: those of the claim that few of the
     figures have in title, caption and name count most, and "Fig. 2" in its source finds ``fig2-``.
     """
     figures = {}
-    for name, title, rest in _FIGURE.findall(report.read_text(encoding="utf-8", errors="replace")):
-        caption = _CAPTION.search(rest)
-        figures[name] = f"{name} {title} {caption[1] if caption else ''}"
+    # Cut first: a report may come from anywhere, and one pattern over all of it could take hours.
+    for part in report.split('<figure class="card" id="figure-')[1:]:
+        name, inside = _NAME.match(part), part.partition("</figure>")[0]
+        if name is not None:
+            title, caption = _between(inside, "h3"), _between(inside, "figcaption")
+            figures[name[1]] = f"{name[1]} {title} {caption}"
     if not figures:
         return None
     words = {name: _words(unescape(text)) for name, text in figures.items()}
@@ -148,11 +166,16 @@ def figure_of(report: Path, finding: Finding) -> str | None:
     def weight(name: str) -> float:
         shared = sum(math.log1p(len(figures) / spread[word]) for word in asked & words[name])
         named = re.match(r"(?:fig|table)(\d+)", name)
-        return shared / math.sqrt(len(words[name])) + (
+        return shared / math.sqrt(max(len(words[name]), 1)) + (
             10.0 if named and named[1] in numbers else 0.0
         )
 
     return max(figures, key=weight)
+
+
+def _between(text: str, tag: str) -> str:
+    """Return what is inside the first tag of that name."""
+    return text.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
 
 
 def _words(text: str) -> set[str]:

@@ -26,8 +26,8 @@ from attnscope.claims import Finding
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Experiment
 from attnscope.experiment.executor import name_runs, theory_of
-from attnscope.lab.browse import Entry, entry
 from attnscope.lab.curves import case_names, courses, line
+from attnscope.lab.entries import Entry, entry
 from attnscope.lab.safety import confined, no_way_out
 from attnscope.report.figure import Figure, Panel
 from attnscope.report.interactive import layout

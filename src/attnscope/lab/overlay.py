@@ -18,8 +18,9 @@ import xarray as xr
 
 from attnscope.claims import Finding
 from attnscope.errors import AttnscopeError
-from attnscope.lab.browse import Entry, entry, settings
+from attnscope.lab.browse import settings
 from attnscope.lab.curves import Course, case_names, courses, line
+from attnscope.lab.entries import Entry, entry
 from attnscope.lab.live import drawn, own_part
 from attnscope.lab.safety import confined, no_way_out
 from attnscope.report.figure import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -14,7 +15,8 @@ from tornado.iostream import StreamClosedError
 
 from attnscope.errors import AttnscopeError
 from attnscope.lab import live, overlay, reports
-from attnscope.lab.browse import LARGEST, SHOWN, Entry, entries, entry, run_rows, runs_page
+from attnscope.lab.browse import SHOWN, run_rows, runs_page
+from attnscope.lab.entries import Entry, entries, entry, read
 from attnscope.lab.handler import Handler
 from attnscope.lab.ledger import figure_of, ledger_page
 from attnscope.lab.safety import confined
@@ -71,12 +73,13 @@ class RunPage(Handler):
         if not run.report:
             self.show(run.name, reports.without_report(run), styles=STYLES)
             return
-        path = confined(self.lab.runs, name, "report.html")
-        if path.stat().st_size > LARGEST:
-            raise AttnscopeError(f"The report of '{name}' is larger than {LARGEST >> 20} MB.")
-        text = await asyncio.to_thread(path.read_text, encoding="utf-8", errors="replace")
+        text = await asyncio.to_thread(_file, self.lab.runs, name, "report.html")
         self.set_header("Content-Security-Policy", reports.POLICY)
-        self.finish(reports.framed(text, run, self.get_cookie("attnscope-theme") or ""))
+        self.finish(
+            reports.framed(
+                text.decode(errors="replace"), run, self.get_cookie("attnscope-theme") or ""
+            )
+        )
 
 
 def _known(root: Path, name: str) -> Entry:
@@ -84,6 +87,16 @@ def _known(root: Path, name: str) -> Entry:
     if run.condition == "unreadable":
         raise AttnscopeError(f"'{name}' cannot be read: {run.status}")
     return run
+
+
+def _file(root: Path, name: str, *parts: str) -> bytes:
+    """Read a file of a run; what keeps it from being read is a sentence."""
+    try:
+        return read(Path(os.path.realpath(root)), confined(root, name), *parts)
+    except OSError as error:
+        raise AttnscopeError(
+            f"'{'/'.join((name, *parts))}' cannot be read: {error.strerror}."
+        ) from None
 
 
 class FigureOfClaim(Handler):
@@ -96,8 +109,8 @@ class FigureOfClaim(Handler):
         finding = next((each for each in run.findings if each.key == key), None)
         if finding is None:
             raise AttnscopeError(f"The run '{name}' decides no claim '{key}'.")
-        report = confined(self.lab.runs, name, "report.html")
-        figure = await asyncio.to_thread(figure_of, report, finding)
+        report = await asyncio.to_thread(_file, self.lab.runs, name, "report.html")
+        figure = await asyncio.to_thread(figure_of, report.decode(errors="replace"), finding)
         anchor = f"figure-{figure}" if figure else f"claim-{quote(key, safe='')}"
         self.redirect(f"{run.address}#{anchor}")
 
@@ -105,14 +118,14 @@ class FigureOfClaim(Handler):
 class ReportFile(Handler):
     """A file that a report links to."""
 
-    def get(self, name: str, folder: str, file: str) -> None:
+    async def get(self, name: str, folder: str, file: str) -> None:
         """Send it, as nothing but what its ending says."""
         path, kind = reports.linked_file(self.lab.runs, name, folder, file)
         self.set_header("Content-Security-Policy", reports.FILE_POLICY)
         self.set_header("Content-Type", kind)
         if path.suffix.removeprefix(".") not in reports.SHOWN:
             self.set_header("Content-Disposition", "attachment")
-        self.finish(path.read_bytes())
+        self.finish(await asyncio.to_thread(_file, self.lab.runs, name, folder, file))
 
 
 class ComparePage(Handler):

@@ -9,15 +9,16 @@ shadow trees. A range input has a name, keys, touch and both themes by itself.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from html import escape
 from typing import Any
 
 from attnscope.errors import AttnscopeError
-from attnscope.lab import shell
+from attnscope.lab import shell, wishes
 from attnscope.lab.player import Client, Player, Turns
-from attnscope.lab.url import Bench, parse
-from attnscope.lab.worlds import KEYS, WORLDS, Slider, World, world
+from attnscope.lab.url import parse
+from attnscope.lab.worlds import WORLDS, Slider, World, world
 from attnscope.lab.worlds.base import LAST_DRAW
 
 SIDES = ("a", "b")
@@ -94,55 +95,51 @@ class Session:
     """
 
     def __init__(self, player: Player, send: Callable[[str], None]) -> None:
-        self.player, self.send = player, send
+        self.player, self.send, self.refused = player, send, 0
         turns = Turns()
         self.clients: dict[str, Client] = {side: player.client(turns) for side in SIDES}
 
     def receive(self, text: str) -> None:
         """Do what the page asks for; whatever cannot be done is said in a sentence."""
         try:
-            wanted = json.loads(text)
-            side, ask = wanted["side"], wanted.get("ask", 0)
-            client = self.clients[side]
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            self._say({"kind": "sorry", "sentence": "The page said something without sense."})
+            wish = wishes.read(text, SIDES)
+        except wishes.NonsenseError as error:
+            self._refuse(error)
             return
-        head = {"side": side, "ask": ask if isinstance(ask, int) else 0}
-        if wanted.get("stop"):
+        client = self.clients[wish.side]
+        head: dict[str, Any] = {"side": wish.side, "ask": wish.ask}
+        if wish.stop:
             self.player.forget(client)
             self._say({**head, "kind": "stopped"})
             return
         try:
-            bench, notes = self._admit(wanted)
+            chosen = world(wish.world)
         except AttnscopeError as error:
             self.player.forget(client)
             self._say({**head, "kind": "sorry", "sentence": str(error)})
             return
-        have = wanted.get("have")
-        needed = {
-            "world": bench.world.key,
-            "setting": bench.setting,
-            "have": [str(name) for name in have] if isinstance(have, list) else [],
-        }
-        head |= {"world": bench.world.key, "setting": bench.setting, "notes": notes}
+        setting, notes = chosen.admit(wish.setting)
+        needed = {"world": chosen.key, "setting": setting, "have": list(wish.have)}
+        head |= {"world": chosen.key, "setting": setting, "notes": notes}
         self.player.request(client, needed, lambda answer: self._answer(head, answer))
 
-    def _admit(self, wanted: dict[str, Any]) -> tuple[Bench, list[str]]:
-        chosen, setting = world(str(wanted.get("world", KEYS[0]))), wanted.get("setting")
-        if not isinstance(setting, dict):
-            raise AttnscopeError(f"setting = {setting!r}: expected names and values.")
-        admitted, notes = chosen.admit(setting)
-        return Bench(chosen, admitted), notes
+    def _refuse(self, error: wishes.NonsenseError) -> None:
+        """Say that a message makes no sense, in the terminal once only: there may be a flood."""
+        said = f"The page said something without sense: {error}."
+        self._say({"kind": "sorry", "sentence": said})
+        if not self.refused:
+            print(f"attnscope lab: a message was ignored: {error}.", file=sys.stderr)
+        self.refused += 1
 
     def _answer(self, head: dict[str, Any], answer: dict[str, Any]) -> None:
         if answer["kind"] == "scene":
-            text = json.dumps({**head, "kind": "scene"}, ensure_ascii=False)
+            text = json.dumps({**head, "kind": "scene"})
             self.send(f'{text[:-1]}, "scene": {answer["text"]}}}')
         else:
             self._say({**head, **answer})
 
     def _say(self, values: dict[str, Any]) -> None:
-        self.send(json.dumps(values, ensure_ascii=False))
+        self.send(json.dumps(values))
 
     def close(self) -> None:
         """Stop what the page waits for."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from attnscope import report
 from attnscope.errors import AttnscopeError
-from attnscope.lab.browse import Entry
+from attnscope.lab.entries import Entry
 from attnscope.lab.safety import confined
 from attnscope.lab.shell import NAVIGATION
 

@@ -8,12 +8,14 @@ same host. A server that other machines can reach asks for a token besides.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hmac
 import ipaddress
 import os
 import secrets
 import socket
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -145,6 +147,15 @@ def plain_name(text: str) -> bool:
     return bool(text) and not text.startswith(".") and not set(text) & {"/", "\\", "\0"}
 
 
+def written(text: str) -> str:
+    """Return a text that can be sent: half a letter, as in a name that is no text, becomes ``?``.
+
+    >>> written("a\udcffb")
+    'a?b'
+    """
+    return text.encode("utf-8", "replace").decode()
+
+
 def opened(root: Path, run: Path, *parts: str) -> int:
     """Open a file of a run for reading and return its descriptor.
 
@@ -154,10 +165,19 @@ def opened(root: Path, run: Path, *parts: str) -> int:
         parts: names below it.
 
     Raises:
-        AttnscopeError: it leads out of the runs folder.
+        AttnscopeError: it leads out of the runs folder, or is no ordinary file.
         OSError: it cannot be opened.
     """
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)
+    descriptor = _opened(root, run, *parts)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise AttnscopeError(f"'{'/'.join(parts)}' is not an ordinary file: expected one.")
+    return descriptor
+
+
+def _opened(root: Path, run: Path, *parts: str) -> int:
+    # Without O_NONBLOCK, opening a pipe would wait for somebody who writes to it.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
     if len(parts) == 1:
         # The usual case takes one call of the system: a file that is no link, in a real folder.
         try:
@@ -170,19 +190,27 @@ def opened(root: Path, run: Path, *parts: str) -> int:
 
 
 def no_way_out(root: Path, run: Path) -> None:
-    """Check every link in a run's folder before a library reads files of it by itself.
+    """Check what is in a run's folder before a library reads files of it by itself.
 
     Raises:
-        AttnscopeError: one leads out of the runs folder.
+        AttnscopeError: a link leads out of the runs folder, or something is no ordinary file.
     """
     wall = os.path.realpath(root)
     for folder, folders, names in os.walk(run):
         for name in (*folders, *names):
             path = os.path.join(folder, name)
-            if os.path.islink(path):
+            mode = os.lstat(path).st_mode
+            if stat.S_ISLNK(mode):
                 target = os.path.realpath(path)
                 if os.path.commonpath((wall, target)) != wall:
                     raise AttnscopeError(
                         f"'{os.path.relpath(path, run)}' in the run '{run.name}' leads out of the "
                         "runs folder, so the run is not read."
                     )
+                with contextlib.suppress(OSError):  # A link to nothing is nothing to read.
+                    mode = os.stat(path).st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode) and not stat.S_ISLNK(mode):
+                raise AttnscopeError(
+                    f"'{os.path.relpath(path, run)}' in the run '{run.name}' is not an ordinary "
+                    "file, so the run is not read."
+                )

@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPServerRequest
 from tornado.web import Application, StaticFileHandler
-from tornado.websocket import WebSocketHandler
 
 from attnscope.errors import AttnscopeError
 from attnscope.lab import play, shell
-from attnscope.lab.browse import Kept
+from attnscope.lab.connections import SETTINGS, PlaySocket, Server
+from attnscope.lab.entries import Kept
 from attnscope.lab.handler import HEADERS, Handler
 from attnscope.lab.pages import routes
 from attnscope.lab.player import Player
@@ -50,6 +49,7 @@ class Lab(Application):
         self.runs, self.guard, self.player = runs, guard, player
         self.renderer = Renderer()
         self.kept: Kept = {}
+        self.pages: set[PlaySocket] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         own = {"lab": self}
         super().__init__(
@@ -63,7 +63,7 @@ class Lab(Application):
             default_handler_class=Missing,
             default_handler_args=own,
             log_function=lambda handler: None,
-            websocket_max_message_size=1 << 20,
+            **SETTINGS,
         )
 
     def expect_drawing(self) -> None:
@@ -144,37 +144,6 @@ class PlayPage(Handler):
         self.finish(play.document(self.request.query))
 
 
-class PlaySocket(WebSocketHandler):
-    """The other end of the play page."""
-
-    def initialize(self, lab: Lab) -> None:
-        """Remember the lab."""
-        self.lab = lab
-        self.session: play.Session | None = None
-
-    def check_origin(self, origin: str) -> bool:
-        """Agree: the guard has compared it with the host already."""
-        return True
-
-    def open(self, *_: str) -> None:
-        """Begin a session."""
-        self.session = play.Session(self.lab.player, self._send)
-
-    def _send(self, text: str) -> None:
-        if self.ws_connection is not None:
-            self.write_message(text)
-
-    def on_message(self, message: str | bytes) -> None:
-        """Hand on what the page says."""
-        if self.session is not None and isinstance(message, str):
-            self.session.receive(message)
-
-    def on_close(self) -> None:
-        """End the session, and the run that it waits for."""
-        if self.session is not None:
-            self.session.close()
-
-
 class OwnFile(StaticFileHandler):
     """A script or a style sheet of the lab."""
 
@@ -237,7 +206,7 @@ async def _serve(
     guard = Guard(host, token)
     player = Player()
     lab = Lab(runs, guard, player)
-    server = HTTPServer(lab, max_body_size=1 << 20)
+    server = Server(lab)
     try:
         player.start()
         server.add_socket(listening)

@@ -50,15 +50,20 @@
   function connect() {
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
     socket = new WebSocket(`${scheme}//${location.host}/play/socket`);
-    socket.onopen = () => { document.getElementById("gone")?.remove(); benches.forEach(ask); };
-    socket.onmessage = (event) => hear(JSON.parse(event.data));
+    socket.onopen = () => benches.forEach(ask);
+    let why = "The lab does not answer. If it has ended, start attnscope lab again; this page " +
+      "goes on by itself.";
+    let pause = 1500;
+    socket.onmessage = (event) => {
+      const message = JSON.parse(event.data);
+      if (message.kind === "full") { why = message.sentence; pause = 10000; return; }
+      document.getElementById("gone")?.remove();
+      hear(message);
+    };
     socket.onclose = () => {
-      if (!document.getElementById("gone")) {
-        places.before(make("p", {id: "gone", class: "card notes", role: "alert"},
-          "The lab does not answer. If it has ended, start attnscope lab again; this page goes on " +
-          "by itself."));
-      }
-      setTimeout(connect, 1500);
+      document.getElementById("gone")?.remove();
+      places.before(make("p", {id: "gone", class: "card notes", role: "alert"}, why));
+      setTimeout(connect, pause);
     };
   }
   function ask(bench) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ class Slider:
 
     name: str
     label: str
-    values: tuple[int, ...] | tuple[float, ...]
+    values: tuple[int, ...] | tuple[float, ...] | range
     help: str = ""
 
     def admit(self, value: Any) -> tuple[Value, str]:
@@ -38,13 +39,15 @@ class Slider:
         low, high = self.values[0], self.values[-1]
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = float("nan")
         if number != number:
             raise AttnscopeError(
                 f"{self.name} = '{value}' is not a number: expected one from {low:g} to {high:g}."
             )
-        best = min(self.values, key=lambda known: abs(known - number))
+        place = bisect_left(self.values, number)
+        near = self.values[max(place - 1, 0) : place + 1]
+        best = min(near, key=lambda known: abs(known - number))
         if best == number:
             return best, ""
         if number < low or number > high:
@@ -124,7 +127,7 @@ class World:
         """
         setting, said = self.defaults(), []
         controls: dict[str, Control] = {control.name: control for control in self.controls}
-        controls["draw"] = Slider("draw", "draw", tuple(range(LAST_DRAW + 1)))
+        controls["draw"] = Slider("draw", "draw", range(LAST_DRAW + 1))
         for name, value in wanted.items():
             if name == "epochs" and self.unit is not None:
                 name, value = "until", _scaled(value, self.unit)
@@ -155,5 +158,5 @@ class World:
 def _scaled(value: Any, unit: float) -> Any:
     try:
         return float(value) * unit
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return value
