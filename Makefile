@@ -18,19 +18,7 @@ lint: .venv/.installed-dev
 	$(BIN)/lint-imports --no-cache
 
 bench: .venv/.installed
-	$(BIN)/python benchmarks/run.py
-	-$(BIN)/python benchmarks/sst.py
-	$(BIN)/python benchmarks/li2023.py
-	-$(BIN)/python benchmarks/ibm1.py
-	$(BIN)/python benchmarks/snell2021_step.py
-	$(BIN)/python benchmarks/song2024_kernels.py
-	$(BIN)/python benchmarks/song2024_landscape.py
-	$(BIN)/python benchmarks/watching.py
-	-$(BIN)/python benchmarks/snell2021_probes.py
-	-$(BIN)/python benchmarks/snell2021_translation.py
-	-$(BIN)/python benchmarks/lda.py
-	-$(BIN)/python benchmarks/pretrained.py
-	-$(BIN)/python benchmarks/lab.py
+	$(BIN)/python benchmarks/run.py --out runs/bench.json
 
 .venv/.installed: pyproject.toml
 	@echo "setting up .venv; the first time this takes a few minutes"

@@ -1,19 +1,19 @@
-"""Measure IBM Model 1 against NLTK and aligners in C and C++, and its alignments against gold ones.
+"""IBM Model 1 against NLTK and aligners in C and C++, and its alignments against gold ones.
 
 Needs Multi30k (``attnscope data get multi30k``, or ATTNSCOPE_DATA), and the packages that are
-compared with: ``pip install nltk sil-thot eflomal``; a row whose package is missing says so.
-``--full`` gives NLTK all pairs, ``--alignment`` prints alignment error rates in place of times.
+compared with: ``pip install nltk sil-thot eflomal``. Run by itself it prints alignment error rates.
 """
 
 from __future__ import annotations
 
-import argparse
 import html
 import os
 import re
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -35,10 +35,10 @@ from attnscope.probes.lexicon.alignment import (
 )
 from attnscope.probes.lexicon.counts import number_words
 from attnscope.probes.lexicon.ibm1 import Model1, fit
+from harness import Measured, Row, spread
 
 ITERATIONS, REPEATS, SUBSET = 5, 3, 2000
 Texts = list[list[str]]
-Row = tuple[str, str]
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
@@ -47,6 +47,7 @@ def words(text: str) -> list[str]:
     return _WORD.findall(html.unescape(text).lower())
 
 
+@cache
 def multi30k() -> tuple[Texts, Texts]:
     """Return the training pairs, English as the source."""
     german, english = parallel("multi30k").splits["train"]
@@ -67,32 +68,29 @@ def spent(work: Callable[[], Any]) -> tuple[float, Any]:
     return sum(os.times()[:4]) - start, result
 
 
-def turns(
-    source: Texts, target: Texts, prepare: Callable[[], Callable[[], Any]], repeats: int
-) -> tuple[str, str, Any]:
-    """Take turns; return the ratio of times, what it was made of, and their last result.
+def compare(
+    source: Texts, target: Texts, prepare: Callable[[], Callable[[], Any]]
+) -> tuple[Measured, Any]:
+    """Take turns; return the times and their last result.
 
     What ``prepare`` does is on nobody's bill; what it returns is timed.
     """
-    ratios, fast, slow = [], [], []
-    for _ in range(repeats):
+    fast, slow = [], []
+    for _ in range(REPEATS):
         theirs = prepare()
         fast.append(spent(lambda: ours(source, target))[0])
-        seconds, result = spent(theirs)
-        slow.append(seconds)
-        ratios.append(slow[-1] / fast[-1])
-    spread = f"from {min(ratios):.3g} to {max(ratios):.3g}"
-    how = (
-        f"{len(source):,} pairs, {median(fast):.2f} s against {median(slow):.2f} s; "
-        f"{f'{repeats} ratios {spread}' if repeats > 1 else 'once'}"
-    )
-    return f"{median(ratios):.3g}x", how, result
+        taken, result = spent(theirs)
+        slow.append(taken)
+    ratios = tuple(a / b for a, b in zip(slow, fast, strict=True))
+    how = f"{len(source):,} pairs; {spread(ratios)}"
+    return Measured(median(slow), median(fast), how, ratios), result
 
 
-def nltk_row(source: Texts, target: Texts, repeats: int) -> Row:
+def nltk() -> Measured:
     """Compare with NLTK, which gets every target word once: it counts equal ones as one."""
     from nltk.translate import AlignedSent, IBMModel1
 
+    source, target = (side[:SUBSET] for side in multi30k())
     once = [list(dict.fromkeys(sentence)) for sentence in target]
     corpus = [AlignedSent(y, x) for x, y in zip(source, once, strict=True)]
 
@@ -106,13 +104,16 @@ def nltk_row(source: Texts, target: Texts, repeats: int) -> Row:
 
         return train
 
-    ratio, how, theirs = turns(source, once, prepare, repeats)
-    return ratio, f"{how}; {gap(source, once, lambda i, o: theirs.translation_table[o][i])}"
+    found, theirs = compare(source, once, prepare)
+    far = gap(source, once, lambda i, o: theirs.translation_table[o][i])
+    return replace(found, how=f"{found.how}; {far}")
 
 
-def thot_row(source: Texts, target: Texts, name: str) -> Row:
+def thot(name: str) -> Measured:
     """Compare with a model of Thot (C++): IBM Model 1 by EM, or its form of fast_align."""
     from thot import alignment
+
+    source, target = multi30k()
 
     def train() -> Any:
         model = getattr(alignment, name)()
@@ -124,22 +125,23 @@ def thot_row(source: Texts, target: Texts, name: str) -> Row:
         model.end_training()
         return model
 
-    ratio, how, theirs = turns(source, target, lambda: train, REPEATS)
+    found, theirs = compare(source, target, lambda: train)
     if name != "Ibm1AlignmentModel":
-        return ratio, f"{how}; {ITERATIONS} EM iterations with a null word and a diagonal prior"
+        return replace(found, how=f"{found.how}; with a null word and a diagonal prior")
 
     def probability(i: str | None, o: str) -> float:
         # Thot's null word has the number 0.
         row = 0 if i is None else theirs.get_src_word_index(i)
         return float(theirs.translation_prob(row, theirs.get_trg_word_index(o)))
 
-    return ratio, f"{how}; {gap(source, target, probability)}"
+    return replace(found, how=f"{found.how}; {gap(source, target, probability)}")
 
 
-def eflomal_row(source: Texts, target: Texts) -> Row:
+def eflomal() -> Measured:
     """Compare with eflomal (C): it samples alignments of Model 1, a sweep for an iteration."""
     from eflomal import Aligner
 
+    source, target = multi30k()
     sides = [[" ".join(sentence) for sentence in side] for side in (source, target)]
 
     def align() -> None:
@@ -147,8 +149,8 @@ def eflomal_row(source: Texts, target: Texts) -> Row:
         with tempfile.TemporaryDirectory() as folder:
             aligner.align(*sides, links_filename_fwd=str(Path(folder) / "links"))
 
-    ratio, how, _ = turns(source, target, lambda: align, REPEATS)
-    return ratio, f"{how}; {ITERATIONS} sweeps of Gibbs sampling, one sampler, links written"
+    found, _ = compare(source, target, lambda: align)
+    return replace(found, how=f"{found.how}; sweeps of Gibbs sampling, one sampler, links written")
 
 
 def gap(source: Texts, target: Texts, theirs: Callable[[str | None, str], float]) -> str:
@@ -158,29 +160,6 @@ def gap(source: Texts, target: Texts, theirs: Callable[[str | None, str], float]
     cells = zip(table.row.tolist(), table.col.tolist(), table.data.tolist(), strict=True)
     largest = max(abs(theirs(left[i], right[o]) - value) for i, o, value in cells)
     return f"largest difference of a probability {largest:.0e}"
-
-
-def times(console: Console, full: bool) -> None:
-    """Print how long five iterations take, next to others."""
-    source, target = multi30k()
-    few = slice(None) if full else slice(SUBSET)
-    repeats = 1 if full else REPEATS
-    rows: list[tuple[str, str, Callable[[], Row]]] = [
-        ("NLTK IBMModel1", ">= 50x", lambda: nltk_row(source[few], target[few], repeats)),
-        ("Thot IBM-1", ">= 0.5x", lambda: thot_row(source, target, "Ibm1AlignmentModel")),
-        ("Thot fast_align", ">= 0.5x", lambda: thot_row(source, target, "FastAlignModel")),
-        ("eflomal, model 1", ">= 0.5x", lambda: eflomal_row(source, target)),
-    ]
-    title = f"One thread, {ITERATIONS} iterations, Multi30k English to German; their time over ours"
-    table = Table("Against", "Measured", "Target", "How", title=title)
-    for name, goal, measure in rows:
-        with console.status(name):
-            try:
-                measured, how = measure()
-            except ImportError as error:
-                measured, how = "-", f"not measured: {error}"
-        table.add_row(name, measured, goal, how)
-    console.print(table)
 
 
 def gold_alignments() -> Alignments:
@@ -267,21 +246,17 @@ def alignments(console: Console) -> None:
     console.print(table)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="give NLTK all pairs, once")
-    parser.add_argument("--alignment", action="store_true", help="print alignment error rates")
-    given = parser.parse_args()
-    console = Console(width=None if sys.stdout.isatty() else 150)
-    try:
-        if given.alignment:
-            alignments(console)
-        else:
-            times(console, given.full)
-    except AttnscopeError as error:
-        sys.exit(f"ibm1.py: {error}")
+WHAT, LIMIT = f"IBM Model 1, {ITERATIONS} iterations on Multi30k", "memory bandwidth"
+ROWS = (
+    Row("ibm1.nltk", f"{WHAT}, {SUBSET:,} pairs", "NLTK", LIMIT, nltk),
+    Row("ibm1.thot", WHAT, "Thot, C++", LIMIT, partial(thot, "Ibm1AlignmentModel")),
+    Row("ibm1.fast_align", WHAT, "Thot fast_align, C++", LIMIT, partial(thot, "FastAlignModel")),
+    Row("ibm1.eflomal", WHAT, "eflomal, C, sweeps", LIMIT, eflomal),
+)
 
 
 if __name__ == "__main__":
-    os.environ["OMP_NUM_THREADS"] = "1"  # for the libraries that are imported later
-    main()
+    try:
+        alignments(Console(width=None if sys.stdout.isatty() else 150))
+    except AttnscopeError as error:
+        sys.exit(f"ibm1.py: {error}")

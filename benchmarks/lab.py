@@ -1,7 +1,8 @@
 """Measure the lab in headless Chromium: how soon a slider's run is on the screen, and the rest.
 
-Prints one table. The lab runs as ``attnscope lab`` in a process of its own. Chromium and its driver
-are those of the system. Times are by the clock, so a busy machine shows: the load stands above.
+``run.py`` has a row of it. Run by itself this prints one table of everything. The lab runs as
+``attnscope lab`` in a process of its own. Chromium and its driver are those of the system. Times
+are by the clock, so a busy machine shows: the load stands above.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+
+from harness import Measured, Row, Skip, spread
 
 MOVES, RUNS = 15, 1_000
 HELPERS = """
@@ -84,6 +89,64 @@ def many_runs(folder: Path) -> None:
         (run / "run.json").write_text(json.dumps(manifest, indent=1))
 
 
+@contextmanager
+def lab_in_browser(folder: Path) -> Iterator[tuple[Any, str, float]]:
+    """Give a browser, the lab's address, and the seconds until it was ready."""
+    for program in ("chromium", "chromedriver"):
+        if shutil.which(program) is None:
+            raise Skip(f"{program} is not installed.")
+    command = [sys.executable, "-m", "attnscope.cli", "lab", str(folder / "runs")]
+    begun = time.perf_counter()
+    lab = subprocess.Popen(
+        [*command, "--port", "0", "--no-open"], stdout=subprocess.PIPE, text=True
+    )
+    assert lab.stdout is not None
+    try:
+        address = lab.stdout.readline().split()[-1]
+        ready = time.perf_counter() - begun
+        driver = browser(folder / "profile")
+        try:
+            yield driver, address, ready
+        finally:
+            driver.quit()
+    finally:
+        lab.terminate()
+        lab.wait(20)
+
+
+def moves(driver: Any, count: int) -> list[dict[str, float]]:
+    """Move a slider so many times; return what each took."""
+    found = []
+    for number in range(count):
+        found.append(driver.execute_async_script(HELPERS + ONE_MOVE, 10 + number))
+        time.sleep(0.3)
+    return found
+
+
+def slider() -> Measured:
+    """Compare what a move takes until it is seen with the run that it asks for."""
+    with tempfile.TemporaryDirectory() as place:
+        (Path(place) / "runs").mkdir()
+        with lab_in_browser(Path(place)) as (driver, address, _):
+            time.sleep(10)
+            driver.get(address)
+            wait_drawn(driver)
+            found = moves(driver, 8)
+    runs, screens = (
+        [move["run"] for move in found],
+        [move["screen"] / 1000 for move in found],
+    )
+    ratios = tuple(a / b for a, b in zip(runs, screens, strict=True))
+    how = f"by the clock, median of {len(found)} moves at paper size; {spread(ratios)}"
+    return Measured(statistics.median(runs), statistics.median(screens), how, ratios)
+
+
+ROWS = (
+    Row("lab.slider", "a slider's move until it is drawn", "the run it asks for",
+        "the run", slider),
+)  # fmt: skip
+
+
 def wait_drawn(driver: Any) -> float:
     """Return milliseconds from the request of the page to its first curves."""
     found: float = driver.execute_async_script(
@@ -103,16 +166,13 @@ def played(driver: Any, address: str) -> list[tuple[str, str, str]]:
     paint = driver.execute_script(
         "return performance.getEntriesByName('first-contentful-paint')[0].startTime"
     )
-    moves = []
-    for number in range(MOVES):
-        moves.append(driver.execute_async_script(HELPERS + ONE_MOVE, 10 + number))
-        time.sleep(0.3)
+    found = moves(driver, MOVES)
     many = driver.execute_async_script(HELPERS + MANY_MOVES)
 
     def median(name: str) -> float:
-        return statistics.median(move[name] for move in moves)
+        return statistics.median(move[name] for move in found)
 
-    screens = sorted(move["screen"] / 1000 for move in moves)
+    screens = sorted(move["screen"] / 1000 for move in found)
     spread = f"{screens[0]:.2f} to {screens[-1]:.2f}"
     return [
         (
@@ -158,23 +218,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         many_runs(folder / "runs")
-        command = [sys.executable, "-m", "attnscope.cli", "lab", str(folder / "runs")]
-        begun = time.perf_counter()
-        lab = subprocess.Popen(
-            [*command, "--port", "0", "--no-open"], stdout=subprocess.PIPE, text=True
-        )
-        assert lab.stdout is not None
-        address = lab.stdout.readline().split()[-1]
-        ready = time.perf_counter() - begun
-        rows = [("`attnscope lab` is ready", f"{ready:.1f} s", "")]
-        driver = browser(folder / "profile")
-        try:
+        with lab_in_browser(folder) as (driver, address, ready):
+            rows = [("`attnscope lab` is ready", f"{ready:.1f} s", "")]
             rows += played(driver, address)
             rows.append(listed(address))
-        finally:
-            driver.quit()
-            lab.terminate()
-            lab.wait(20)
         rows += report_sizes(folder / "reports")
     table = Table(title=f"The lab, load average {load:.1f} on {os.cpu_count()} cores")
     for head in ("what", "measured", "reach"):

@@ -1,6 +1,7 @@
 """Compare scikit-learn, gensim and tomotopy at LDA on WikiText-2: 100 topics, 6 passes.
 
-Needs WikiText-2 (``attnscope data get wikitext2``, or ATTNSCOPE_DATA) and the packages that are
+``run.py`` has a row of one pass. Run by itself this prints everything that was compared. It needs
+WikiText-2 (``attnscope data get wikitext2``, or ATTNSCOPE_DATA) and the packages that are
 compared: ``pip install scikit-learn gensim tomotopy``; a row whose package is missing says so. All
 get the same word numbers, one thread, and are judged by the same coherence. Every fit has a process
 of its own, so that peaks of memory do not add up. ``--memory`` prints in place of that what a
@@ -39,6 +40,7 @@ from attnscope.topics.lda import BATCH, RAREST, commonest, fit_topics
 from attnscope.topics.model import TopicModel, top_words
 from attnscope.topics.spool import Spool
 from attnscope.topics.words import DocumentFrequency, content_words, numbers
+from harness import Measured, Row, Skip, turns
 from peak import peak_kilobytes
 
 TOPICS, PASSES, SWEEPS, THRESHOLD = 100, 6, 100, 0.001
@@ -271,6 +273,33 @@ def reviewed(reviews: Path) -> Iterator[dict[str, Any]]:
                 for text in islice(stream(reviews), 0, None, step):
                     file.write(text.replace("\n", " ") + "\n")
             yield child("--corpus", str(path))
+
+
+def one_pass() -> Measured:
+    """Time a pass of gensim and of what the package uses, in turns."""
+    if not wikitext().exists():
+        raise Skip(f"'{wikitext()}' is not there: run `attnscope data get wikitext2`.")
+    if installed("gensim") is None:
+        raise Skip("gensim is not installed.")
+    with Spool() as spool:
+        words = numbered(spool, commonest(TOPICS))
+        return turns(
+            lambda: gensim(spool, words, 1),
+            lambda: scikit_learn(spool, words, 1),
+            2,
+            warm=False,
+        )
+
+
+ROWS = (
+    Row(
+        "lda.one_pass",
+        f"LDA, {TOPICS} topics, a pass over WikiText-2",
+        "gensim",
+        "updates of topics by document",
+        one_pass,
+    ),
+)
 
 
 def main() -> None:

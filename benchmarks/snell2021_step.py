@@ -1,21 +1,16 @@
-"""Measure a training step of Snell 2021's copying model against the plain PyTorch loop.
+"""A training step of Snell 2021's copying model against the plain PyTorch loop.
 
-Prints one table. Everything runs on one thread; ratios are of processor times taken in turns, and
-both sides see the same sequences. Ours records attention, log β and accuracy every 10 steps, the
+Both sides see the same sequences. Ours records attention, log β and accuracy every 10 steps, the
 plain loop records nothing.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from statistics import median
 
 import torch
 import torch.nn.functional as F
-from rich.console import Console
-from rich.table import Table
 from torch import Tensor, nn
 
 from attnscope.engines import Descent, Observable, Record
@@ -23,6 +18,7 @@ from attnscope.engines.observe import Linear
 from attnscope.models.seq2seq import Seq2Seq, Seq2SeqObjective, Seq2SeqReadings
 from attnscope.tasks.copying import Copying
 from attnscope.tasks.sequence_pairs import START, SequencePairs
+from harness import Measured, Row, spread
 
 BATCH, HIDDEN, LR = 128, 256, 1e-3
 EVERY, SEEN = 10, 50
@@ -125,12 +121,13 @@ def plain(reference: Reference, task: Copying, steps: int, seed: int) -> float:
     return time.process_time() - start
 
 
-def copying_row(task: Copying, steps: int, pieces: int) -> tuple[str, str]:
+def copying(steps: int = 10, pieces: int = 4) -> Measured:
     """Train on fresh sequences, in pieces in turns; every piece starts Adam anew on both sides."""
+    task = Copying()
     torch.manual_seed(0)
     model = Seq2Seq(task.vocabulary, embedding=HIDDEN, hidden=HIDDEN, output="tanh")
     record = Record(Once(task.sample(SEEN, 0)).observables(), Linear(steps // EVERY + 1))
-    ratios, ours_ms, plain_ms, gap = [], [], [], 0.0
+    ours_s, plain_s, gap = [], [], 0.0
     for piece in range(pieces):
         reference = Reference(model)
         # Each is first every other time, should that matter. The engine's time has the evaluation
@@ -141,16 +138,15 @@ def copying_row(task: Copying, steps: int, pieces: int) -> tuple[str, str]:
         else:
             fast = ours(model, task, steps, piece, record)
             slow = plain(reference, task, steps, piece)
-        ours_ms.append(1e3 * fast / steps)
-        plain_ms.append(1e3 * slow / steps)
-        ratios.append(fast / slow)
+        ours_s.append(fast / steps)
+        plain_s.append(slow / steps)
         gap = max(gap, difference(model, reference))
+    ratios = tuple(a / b for a, b in zip(plain_s, ours_s, strict=True))
     how = (
         f"{pieces} x {steps} steps, batch {BATCH}, H = {HIDDEN}, {task.length} words and the end; "
-        f"{median(ours_ms):.0f} ms against {median(plain_ms):.0f} ms a step; largest difference of "
-        f"a weight {gap:.1e}; ratios from {min(ratios):.3g} to {max(ratios):.3g}"
+        f"largest difference of a weight {gap:.1e}; {spread(ratios)}"
     )
-    return f"{median(ratios):.2f}x", how
+    return Measured(median(plain_s), median(ours_s), how, ratios)
 
 
 def difference(model: Seq2Seq, reference: nn.Module) -> float:
@@ -165,21 +161,12 @@ def difference(model: Seq2Seq, reference: nn.Module) -> float:
         return max((ours - theirs).abs().max().item() for ours, theirs in pairs)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=20, help="steps of a piece")
-    parser.add_argument("--pieces", type=int, default=4)
-    options = parser.parse_args()
-    console = Console(width=None if sys.stdout.isatty() else 150)
-    table = Table(
-        "What", "Measured", "Target", "How", title="One thread, Snell 2021's copying model"
-    )
-    with console.status("copying"):
-        measured, how = copying_row(Copying(), options.steps, options.pieces)
-    table.add_row("Step with probes / plain step", measured, "<= 1.05x", how)
-    console.print(table)
-
-
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    main()
+ROWS = (
+    Row(
+        "snell2021_step.copying",
+        "a step of the copying model, read every 10 steps",
+        "nn.LSTM, autograd, PyTorch, never read",
+        "matrix-product peak",
+        copying,
+    ),
+)

@@ -1,23 +1,18 @@
-"""Measure a training step of Snell 2021's translation model at the paper's sizes.
+"""A training step of Snell 2021's translation model at the paper's sizes.
 
-Prints one table. Everything runs on one thread; ratios are of processor times taken in turns, and
-both sides see the same batches. The plain loop is what one would write first: packed nn.LSTM, and
+Both sides see the same batches. The plain loop is what one would write first: packed nn.LSTM, and
 probabilities of all words at all positions, padding left out of the loss. Dropout is off on both
 sides, so that their weights can be compared. Pairs are made up, with the lengths of Multi30k.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from statistics import median
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from rich.console import Console
-from rich.table import Table
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -27,6 +22,7 @@ from attnscope.studies.snell2021.agreement.translation import read_pairs
 from attnscope.tasks.length_batches import LengthBatches
 from attnscope.tasks.parallel_pieces import PiecePairs
 from attnscope.tasks.sequence_pairs import END, PAD, START, SequencePairs
+from harness import Measured, Row, spread
 from snell2021_step import difference
 
 BATCH, HIDDEN, WORDS, LR = 16, 256, 8000, 1e-3
@@ -107,7 +103,7 @@ def made_up(count: int) -> PiecePairs:
     return PiecePairs(words(length), words(other))
 
 
-def step_rows(steps: int, pieces: int) -> list[tuple[str, str, str]]:
+def translation(steps: int = 10, pieces: int = 3) -> Measured:
     """Train in pieces in turns; every piece starts Adam anew on both sides."""
     pairs = made_up(TRAINING)
     batches = LengthBatches(pairs.source_lengths * 100 + pairs.target_lengths, BATCH, 0)
@@ -146,43 +142,27 @@ def step_rows(steps: int, pieces: int) -> list[tuple[str, str, str]]:
             else:
                 fast.append(ours(piece * steps))
         gap = max(gap, difference(model, reference))
-    ratio = median(f / s for f, s in zip(fast, slow, strict=True))
+    ratios = tuple(a / b for a, b in zip(slow, fast, strict=True))
     rate = steps / median(fast)
     hours = EPOCHS * batches.per_epoch / rate / 3600
     read = pairs.rows(range(READ))
     start = time.process_time()
     read_pairs(model, read)
     cells = int(read.cells.sum()) / (time.process_time() - start)
-    return [
-        (
-            "Step / plain step",
-            f"{ratio:.2f}x",
-            f"{pieces} x {steps} steps; {1e3 * median(fast) / steps:.0f} ms against "
-            f"{1e3 * median(slow) / steps:.0f} ms; largest difference of a weight {gap:.1e}",
-        ),
-        ("Steps a second", f"{rate:.1f}", f"{EPOCHS} epochs of Multi30k take {hours:.1f} h"),
-        (
-            "Cells read a second",
-            f"{cells:,.0f}",
-            f"attention, log β and accuracy of {READ} pairs; one cell is one call of N",
-        ),
-    ]
+    how = (
+        f"{pieces} x {steps} steps; {EPOCHS} epochs of Multi30k take {hours:.1f} h; attention, "
+        f"log β and accuracy are read of {cells:,.0f} cells a second; largest difference of a "
+        f"weight {gap:.1e}; {spread(ratios)}"
+    )
+    return Measured(median(slow) / steps, median(fast) / steps, how, ratios)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=10, help="steps of a piece")
-    parser.add_argument("--pieces", type=int, default=4)
-    options = parser.parse_args()
-    console = Console(width=None if sys.stdout.isatty() else 150)
-    table = Table("What", "Measured", "How", title="One thread, Snell 2021's translation model")
-    with console.status("translation"):
-        rows = step_rows(options.steps, options.pieces)
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
-
-
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    main()
+ROWS = (
+    Row(
+        "snell2021_translation.step",
+        "a step of the translation model",
+        "packed nn.LSTM, autograd, PyTorch",
+        "matrix-product peak",
+        translation,
+    ),
+)

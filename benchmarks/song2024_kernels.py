@@ -1,8 +1,6 @@
-"""Measure Gaussian attention against the form that one would write down first.
+"""Gaussian attention against the form that one would write down first, forward and backward.
 
-Prints one table. Everything runs on one thread; both sides see the same numbers, take turns, and
-ratios are of processor times within one turn. Memory is the growth of the largest resident size
-over a forward and a backward pass, each side in a fresh process.
+Memory is the growth of the largest resident size over both passes, each side in a fresh process.
 """
 
 from __future__ import annotations
@@ -10,16 +8,13 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-import time
 from collections.abc import Callable
-from statistics import median
 
 import torch
-from rich.console import Console
-from rich.table import Table
 from torch import Tensor
 
 from attnscope.models.kernels import kernel
+from harness import Measured, Row, turns
 from peak import peak_kilobytes
 
 BATCH, HEADS, LENGTH, WIDTH = 4, 2, 1024, 32
@@ -56,30 +51,29 @@ def both_passes(attend: Attention, parts: list[Tensor]) -> tuple[Tensor, ...]:
     return out.detach(), *torch.autograd.grad(out, parts, torch.ones_like(out))
 
 
-def speed_row(ours: str, theirs: str, repeats: int = 3) -> tuple[str, str]:
+def speed(ours: str, theirs: str, repeats: int = 3) -> Measured:
     """Time both sides in turns, forward and backward."""
-    parts, fast_s, slow_s, gap = inputs(), [], [], 0.0
-    for _ in range(repeats):
-        start = time.process_time()
-        fast = both_passes(SIDES[ours], parts)
-        middle = time.process_time()
-        slow = both_passes(SIDES[theirs], parts)
-        fast_s.append(middle - start)
-        slow_s.append(time.process_time() - middle)
-        pairs = zip(fast, slow, strict=True)
-        gap = max(gap, *(float((a - b).abs().max() / b.abs().max()) for a, b in pairs))
-    ratios = [slow / fast for slow, fast in zip(slow_s, fast_s, strict=True)]
-    how = (
-        f"{1e3 * median(fast_s):.0f} ms against {1e3 * median(slow_s):.0f} ms; largest difference "
-        f"of output or gradient, over the largest entry, {gap:.1e}; {repeats} ratios from "
-        f"{min(ratios):.3g} to {max(ratios):.3g}"
+    parts = inputs()
+    fast, slow = both_passes(SIDES[ours], parts), both_passes(SIDES[theirs], parts)
+    gap = max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(fast, slow, strict=True))
+    found = turns(
+        lambda: both_passes(SIDES[theirs], parts),
+        lambda: both_passes(SIDES[ours], parts),
+        repeats,
+        warm=False,
     )
-    return f"{median(ratios):.1f}x", how
+    # Two products forward and four backward, of n × n × d each.
+    rate = 6 * 2 * BATCH * HEADS * LENGTH**2 * WIDTH / found.ours / 1e9
+    how = (
+        f"{rate:.0f} GFLOP/s; largest difference of output or gradient, over the largest entry, "
+        f"{gap:.1e}; {found.how}"
+    )
+    return Measured(found.reference, found.ours, how, found.ratios)
 
 
 def grown_megabytes(side: str) -> float:
     """Measure one side in a process of its own."""
-    command = [sys.executable, __file__, "--peak", side]
+    command = [sys.executable, __file__, side]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return float(done.stdout)
 
@@ -96,39 +90,27 @@ def print_peak(side: str) -> None:
     print((peak_kilobytes() - before) / 1024)
 
 
-def memory_row(ours: str, theirs: str) -> tuple[str, str]:
+def memory(ours: str, theirs: str) -> Measured:
     """Compare the peaks of both sides."""
-    small, large = grown_megabytes(ours), grown_megabytes(theirs)
     square = BATCH * HEADS * LENGTH**2 * 4 / 2**20
-    how = (
-        f"{small:.0f} MB against {large:.0f} MB; one n × n matrix for all heads is {square:.0f} MB"
-    )
-    return f"{small / large:.3f}", how
+    how = f"one n × n matrix for all heads is {square:.0f} MB"
+    return Measured(grown_megabytes(theirs), grown_megabytes(ours), how)
 
 
-def main() -> None:
-    rows: list[tuple[str, str, Callable[[], tuple[str, str]]]] = [
-        ("Gaussian, speed", ">= 5x", lambda: speed_row("gaussian", "broadcast")),
-        ("Gaussian, memory", "<= 1/4", lambda: memory_row("gaussian", "broadcast")),
-        ("Softmax, speed", "-", lambda: speed_row("softmax", "unfused")),
-        ("Softmax, memory", "-", lambda: memory_row("softmax", "unfused")),
-    ]
-    console = Console(width=None if sys.stdout.isatty() else 150)
-    title = (
-        f"One thread, float32, forward and backward: n = {LENGTH}, d = {WIDTH}, H = {HEADS}, "
-        f"batch {BATCH}"
-    )
-    table = Table("What", "Measured", "Target", "How", title=title)
-    for name, target, measure in rows:
-        with console.status(name):
-            measured, how = measure()
-        table.add_row(name, measured, target, how)
-    console.print(table)
+SPREAD, UNFUSED = "(q - k)² spread out, PyTorch", "softmax(q k') v, PyTorch"
+SIZE = f"n = {LENGTH}"
+ROWS = (
+    Row("song2024_kernels.gaussian", f"Gaussian attention, {SIZE}", SPREAD, "memory bandwidth",
+        lambda: speed("gaussian", "broadcast")),
+    Row("song2024_kernels.gaussian_memory", f"Gaussian attention, peak memory, {SIZE}", SPREAD,
+        "an n × n matrix", lambda: memory("gaussian", "broadcast"), "MB"),
+    Row("song2024_kernels.softmax", f"softmax attention, {SIZE}", UNFUSED, "matrix-product peak",
+        lambda: speed("softmax", "unfused")),
+    Row("song2024_kernels.softmax_memory", f"softmax attention, peak memory, {SIZE}", UNFUSED,
+        "the output", lambda: memory("softmax", "unfused"), "MB"),
+)  # fmt: skip
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    if sys.argv[1:2] == ["--peak"]:
-        print_peak(sys.argv[2])
-    else:
-        main()
+    print_peak(sys.argv[1])

@@ -1,8 +1,8 @@
-"""Measure what watching a model costs, and whether what is recorded is what the model did.
+"""What watching a model costs, and whether what is recorded is what the model did.
 
-Prints one table. Everything runs on one thread. Shares of a step are the recorder's own processor
-time, counted around its calls inside real training, over that of the steps; blocks of steps with
-and without it, in turns, are shown beside. nnsight and TransformerLens are compared if installed.
+The recorder's share of a step is its own processor time, counted around its calls inside real
+training; the same stopwatch counts calls that do nothing in a training that is not watched, and
+that is taken off. nnsight and TransformerLens are compared if installed.
 """
 
 from __future__ import annotations
@@ -14,21 +14,19 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import torch
-from rich.console import Console
-from rich.table import Table
 from torch import Tensor, nn
 
 from attnscope.trajectory import open_run
 from attnscope.watching import Every, Scope, watch
+from harness import Measured, Row
 
 BATCH, LENGTH, WIDTH, WORDS = 8, 16, 32, 50
-STEPS = 100_000
+STEPS = 50_000
 READINGS = (
     "weight_norm",
     "stable_rank",
@@ -102,11 +100,9 @@ class Training:
 
 
 class Stopwatch:
-    """Adds up the processor time of calls, without its own."""
+    """Adds up the processor time of calls."""
 
     def __init__(self) -> None:
-        now = [time.thread_time() for _ in range(1001)]
-        self.own = median(later - earlier for earlier, later in pairwise(now))
         self.spent = 0.0
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -115,7 +111,7 @@ class Stopwatch:
         def timed(*args: Any, **options: Any) -> Any:
             start = time.thread_time()
             made = function(*args, **options)
-            self.spent += time.thread_time() - start - self.own
+            self.spent += time.thread_time() - start
             return made
 
         return timed
@@ -133,122 +129,105 @@ def entered(training: Training, folder: str, record: list[Any], **options: Any) 
     return scope.__enter__()
 
 
-def attention_row(folder: str, rounds: int = 15, steps: int = 40) -> tuple[str, str]:
+def one_attention(rounds: int = 25, steps: int = 40) -> Measured:
     """Record one attention tensor at every step, in blocks of steps with and without."""
     torch.manual_seed(0)
     alone, watched = Training(Small()), Training(Small())
-    scope = entered(watched, folder, [Every(1, "attention")], attention="attention")
-    for _ in range(30):
-        alone.step()
-        scope.step(watched.step())
-    recorder, hook = Stopwatch(), Stopwatch()
-    # The hook is timed by a second one in its place, so that what calling it costs is in.
-    hooks = watched.model.attention._forward_hooks
-    for key, function in list(hooks.items()):
-        hooks[key] = hook(function)
-    take = recorder(scope.step)
-    shares, ratios, own, step = [], [], [], []
-    for _ in range(rounds):
-        start = time.thread_time()
-        for _ in range(steps):
-            alone.step().item()
-        middle = time.thread_time()
-        for _ in range(steps):
-            take(watched.step())
-        plain, whole = middle - start, time.thread_time() - middle
-        spent = recorder.take() + hook.take()
-        shares.append(spent / plain)
-        ratios.append(whole / plain - 1)
-        own.append(1e6 * spent / steps)
-        step.append(1e6 * plain / steps)
-    scope.__exit__(None, None, None)
+    stopwatch = Stopwatch()
+    with tempfile.TemporaryDirectory() as folder:
+        scope = entered(watched, folder, [Every(1, "attention")], attention="attention")
+        for _ in range(30):
+            scope.step(watched.step())
+        # A second hook in its place times it, so that what calling it costs is in; and one that
+        # does nothing stands in the other model, as cold as ours.
+        hooks = watched.model.attention._forward_hooks
+        for key, function in list(hooks.items()):
+            hooks[key] = stopwatch(function)
+        alone.model.attention.register_forward_hook(stopwatch(lambda *_: None))
+        take, nothing = stopwatch(scope.step), stopwatch(lambda loss: loss.item())
+        own, step = [], []
+        for _ in range(rounds):
+            start = time.thread_time()
+            for _ in range(steps):
+                nothing(alone.step())
+            step.append((time.thread_time() - start) / steps)
+            empty = stopwatch.take()
+            for _ in range(steps):
+                take(watched.step())
+            own.append((stopwatch.take() - empty) / steps)
+        scope.__exit__(None, None, None)
+    shares = sorted(mine / whole for mine, whole in zip(own, step, strict=True))
     how = (
-        f"{rounds} blocks of {steps} steps of {median(step):.0f} us; {median(own):.1f} us of them "
-        f"in the recorder, hook and loss included; shares from {min(shares):.1%} to "
-        f"{max(shares):.1%}; blocks in turns differ by {median(ratios):+.1%} "
-        f"({min(ratios):+.1%} to {max(ratios):+.1%})"
+        f"{median(shares):.1%} of the step, {rounds} blocks of {steps} steps, from "
+        f"{shares[0]:.1%} to {shares[-1]:.1%}; reading the loss is in both"
     )
-    return f"{median(shares):.1%}", how
+    return Measured(median(step), median(own), how, tuple(1 / share for share in shares))
 
 
-def weights_row(folder: str, readings: int = 3) -> tuple[str, str]:
+def weights(readings: int = 3) -> Measured:
     """Read all weights and gradients every 100 steps; only steps around the readings are taken."""
     torch.manual_seed(0)
     training, stopwatch = Training(Deep(), 8, 32), Stopwatch()
-    scope = watch(
-        training.model, Path(folder) / "run", READINGS, every=100, optimizer=training.optimizer
-    )
-    scope._introduction = ""
-    scope._hear_optimizer = stopwatch(scope._hear_optimizer)  # type: ignore[method-assign]
-    scope.__enter__()
-    take = stopwatch(scope.step)
-    plain, usual, read = [], [], []
-    for _ in range(readings):
-        for _ in range(10):
-            start = time.thread_time()
-            loss = training.step()
-            between = time.thread_time()
-            take(loss)
-            plain.append(between - start)
-            usual.append(stopwatch.take())
-        # The step before a reading copies the weights, the next copies gradients and reads.
-        scope.count += 100 - scope.count % 100 - 2
-        scope._prepare(scope.count + 1)
-        stopwatch.take()
-        for _ in range(2):
-            take(training.step())
-        read.append(stopwatch.take())
-    scope.__exit__(None, None, None)
+    with tempfile.TemporaryDirectory() as folder:
+        scope = watch(
+            training.model, Path(folder) / "run", READINGS, every=100, optimizer=training.optimizer
+        )
+        scope._introduction = ""
+        scope._hear_optimizer = stopwatch(scope._hear_optimizer)  # type: ignore[method-assign]
+        scope.__enter__()
+        take = stopwatch(scope.step)
+        plain, usual, read = [], [], []
+        for _ in range(readings):
+            for _ in range(10):
+                start = time.thread_time()
+                loss = training.step()
+                between = time.thread_time()
+                take(loss)
+                plain.append(between - start)
+                usual.append(stopwatch.take())
+            # The step before a reading copies the weights, the next copies gradients and reads.
+            scope.count += 100 - scope.count % 100 - 2
+            scope._prepare(scope.count + 1)
+            stopwatch.take()
+            for _ in range(2):
+                take(training.step())
+            read.append(stopwatch.take())
+        scope.__exit__(None, None, None)
     step, each = median(plain), median(read)
-    share = (98 * median(usual) + each) / (100 * step)
+    cost = (98 * median(usual) + each) / 100
     how = (
-        f"nn.TransformerEncoder, d = 64, batch 8 x 32: a step takes {1e3 * step:.1f} ms, a reading "
+        f"{cost / step:.1%} of the steps: a step takes {1e3 * step:.1f} ms, a reading "
         f"{1e3 * each:.1f} ms ({readings} taken), other steps {1e6 * median(usual):.0f} us"
     )
-    return f"{share:.1%}", how
+    return Measured(step, cost, how)
 
 
-def other_rows(folder: str, rounds: int = 15, calls: int = 10) -> dict[str, tuple[str, str]]:
-    """Compare what a recorded forward pass costs above a plain one, taken in turns."""
+def other_tool(name: str, rounds: int = 300) -> Measured:
+    """Compare what a recorded forward pass costs above a plain one, pass by pass in turns."""
     torch.manual_seed(0)
     small, watched = Training(Small()), Training(Small())
-    scope = entered(watched, folder, [Every(1, "attention")], attention="attention")
-
-    def ours() -> None:
-        watched.model(watched.ids)
-        scope.step(1.0)
-
     plain = partial(small.model, small.ids)
-    pairs: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {"ours": (plain, ours)}
-    missing: dict[str, str] = {}
-    for name, make in (("nnsight", nnsight_pair), ("TransformerLens", lens_pair)):
-        try:
-            pairs[name] = make(small, plain)
-        except ImportError as error:
-            missing[name] = f"not installed here ({error})"
-    cost: dict[str, list[float]] = {name: [] for name in pairs}
-    with torch.no_grad():
-        for turn in range(rounds + 1):
-            for name, (without, recorded) in pairs.items():
-                times = [time.thread_time()]
-                for function in (without, recorded):
-                    for _ in range(calls):
-                        function()
-                    times.append(time.thread_time())
-                if turn:
-                    cost[name].append((times[2] - 2 * times[1] + times[0]) / calls)
-    scope.__exit__(None, None, None)
-    own = median(cost["ours"])
-    rows = {name: ("-", words) for name, words in missing.items()}
-    for name in pairs:
-        if name != "ours":
-            each = median(cost[name])
-            how = (
-                f"one tensor of a forward pass: {1e6 * own:.0f} us against {1e6 * each:.0f} us "
-                f"above a plain pass, medians of {rounds} x {calls}"
-            )
-            rows[name] = f"{each / own:.0f}x", how
-    return rows
+    make = {"nnsight": nnsight_pair, "TransformerLens": lens_pair}[name]
+    without, recorded = make(small, plain)
+    with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+        scope = entered(watched, folder, [Every(1, "attention")], attention="attention")
+
+        def ours() -> None:
+            watched.model(watched.ids)
+            scope.step(1.0)
+
+        calls = (plain, ours, without, recorded)
+        times: list[list[float]] = [[] for _ in calls]
+        for turn in range(rounds + 10):
+            for function, kept in zip(calls, times, strict=True):
+                start = time.thread_time()
+                function()
+                if turn >= 10:
+                    kept.append(time.thread_time() - start)
+        scope.__exit__(None, None, None)
+    bare, own, their_bare, theirs = map(median, times)
+    how = f"above a plain forward pass, medians of {rounds} passes of each in turns"
+    return Measured(theirs - their_bare, own - bare, how)
 
 
 def nnsight_pair(small: Training, plain: Callable[[], Any]) -> tuple[Callable[[], Any], ...]:
@@ -304,24 +283,28 @@ with watch(model, sys.argv[1], [weight], every=1, attention=lambda m: []) as sco
 """
 
 
-def memory_row(folder: str) -> tuple[str, str]:
+def memory() -> Measured:
     """Record a matrix and a loss at every step in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", CHILD.format(steps=STEPS), f"{folder}/run"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", CHILD.format(steps=STEPS), f"{folder}/run"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     early, late = (float(x.split()[1]) for x in done.stdout.splitlines() if x.startswith("MB"))
-    how = (
-        f"a 32 x 32 matrix and the loss at each of {STEPS:,} steps: resident size {early:.0f} MB "
-        f"after {STEPS // 10:,} steps, {late:.0f} MB at the end"
-    )
-    return f"{late / early - 1:+.1%}", how
+    return Measured(early, late, "a 32 x 32 matrix and the loss at every step")
 
 
-def exact_row(folder: str) -> tuple[str, str]:
+def exact() -> Measured:
     """Compare recorded attention with what the model itself says, in single precision."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = differences(folder)
+    how = "; ".join(f"{name} {value:.1e}" for name, value in found.items())
+    return Measured(1e-6, max(found.values()), f"largest difference of a weight: {how}")
+
+
+def differences(folder: str) -> dict[str, float]:
     torch.manual_seed(0)
     found = {}
     small = Training(Small())
@@ -354,8 +337,7 @@ def exact_row(folder: str) -> tuple[str, str]:
         model.set_attn_implementation("eager")
         weights = model(input_ids=gpt.ids, output_attentions=True).attentions
         found["GPT-2 under sdpa"] = difference(f"{folder}/c/run", list(weights))
-    how = "; ".join(f"{name} {value:.1e}" for name, value in found.items())
-    return f"{max(found.values()):.1e}", f"largest difference of a weight: {how}"
+    return found
 
 
 def difference(run: str, own: list[Tensor]) -> float:
@@ -363,31 +345,18 @@ def difference(run: str, own: list[Tensor]) -> float:
     return float((recorded - torch.stack(own).detach()).abs().max())
 
 
-def main() -> None:
-    console = Console(width=None if sys.stdout.isatty() else 150)
-    title = f"One thread; small model: one layer, batch {BATCH} x {LENGTH}, d = {WIDTH}"
-    table = Table("What", "Measured", "Target", "How", title=title)
-    rows: list[tuple[str, str, Callable[[str], tuple[str, str]]]] = [
-        ("Attention at every step, small model", "< 2 %", attention_row),
-        ("All weights and gradients every 100 steps, 6 layers", "< 2 %", weights_row),
-        ("Memory over 100,000 steps", "within 5 %", memory_row),
-        ("Recorded attention, fp32", "1e-6", exact_row),
-    ]
-    for name, target, measure in rows:
-        with console.status(name), tempfile.TemporaryDirectory() as folder:
-            table.add_row(name, *insert(target, measure(folder)))
-    with console.status("others"), tempfile.TemporaryDirectory() as folder:
-        others = other_rows(folder)
-    for name, target in (("nnsight", ">= 20x"), ("TransformerLens", ">= 100x")):
-        table.add_row(f"Against {name}, per recorded step", *insert(target, others[name]))
-    console.print(table)
-
-
-def insert(target: str, row: tuple[str, str]) -> tuple[str, str, str]:
-    return row[0], target, row[1]
-
-
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
-    main()
+CALLS = "Python calls between the steps, out of the cache"
+ROWS = (
+    Row("watching.attention", "recording attention at every step, small model", "the step",
+        CALLS, one_attention),
+    Row("watching.weights", "recording all weights and gradients every 100 steps, 6 layers",
+        "the step", "memory bandwidth", weights),
+    Row("watching.nnsight", "a recorded forward pass, above a plain one", "nnsight, one save",
+        CALLS, partial(other_tool, "nnsight")),
+    Row("watching.transformer_lens", "a recorded forward pass, above a plain one",
+        "TransformerLens, run_with_cache", CALLS, partial(other_tool, "TransformerLens")),
+    Row("watching.memory", f"memory after {STEPS:,} recorded steps", f"after {STEPS // 10:,}",
+        "the buffers", memory, "MB"),
+    Row("watching.exact", "recorded attention against the model's own", "1e-6", "rounding",
+        exact, "weight"),
+)  # fmt: skip

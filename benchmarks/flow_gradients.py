@@ -1,0 +1,137 @@
+"""How many gradients a flow takes: as it chooses its method, against Dormand and Prince's pair."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attnscope.catalogue import load
+from attnscope.engines import Flow, Solution
+from attnscope.engines.parameters import Loss
+from harness import Measured, Row
+
+CONDITION = 1e6
+
+Start = Callable[[], tuple[nn.Module, Loss]]
+
+
+class Quadratic(nn.Module):
+    """½ Σ λ θ², with eigenvalues λ from 1 down to 1/κ in constant ratio, all θ = 1 at the start."""
+
+    def __init__(self, dimension: int = 64) -> None:
+        super().__init__()
+        self.theta = nn.Parameter(torch.ones(dimension, dtype=torch.float64))
+        eigenvalues = torch.logspace(0, -torch.log10(torch.tensor(CONDITION)), dimension)
+        self.register_buffer("eigenvalues", eigenvalues.double())
+
+    def forward(self) -> Tensor:
+        """Return the loss."""
+        assert isinstance(self.eigenvalues, Tensor)
+        return 0.5 * (self.eigenvalues * self.theta.square()).sum()
+
+
+class Encoder(nn.Module):
+    """PyTorch's own encoder of two layers that learns random labels by heart; it sharpens."""
+
+    def __init__(self, width: int = 32, words: int = 20, rows: int = 128, length: int = 10) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        layer = nn.TransformerEncoderLayer(
+            width, 4, 2 * width, dropout=0.0, activation="gelu", batch_first=True
+        )
+        self.words = nn.Embedding(words, width)
+        self.layers = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.head = nn.Linear(width, 4)
+        self.ids = torch.randint(0, words, (rows, length))
+        self.labels = torch.randint(0, 4, (rows,))
+
+    def forward(self) -> Tensor:
+        """Return the loss of the full batch."""
+        return F.cross_entropy(self.head(self.layers(self.words(self.ids)).mean(1)), self.labels)
+
+
+def call(model: nn.Module) -> Tensor:
+    """Return the loss that a model computes by itself."""
+    loss: Tensor = model()
+    return loss
+
+
+def counted(start: Start, engine: Flow, until: float) -> tuple[Solution, float]:
+    """Run a flow; return its solution and its processor time."""
+    model, loss = start()
+    began = time.process_time()
+    solution = engine.run(model, loss, time=until, record=[])
+    return solution, time.process_time() - began
+
+
+def compare(start: Start, engine: Flow, until: float, explicit_until: float = 0.0) -> Measured:
+    """Count gradients of the flow as it is, and of Dormand and Prince's pair alone.
+
+    Where the pair would take hours it is followed to ``explicit_until``: there its steps have been
+    as long as they ever get, so its count grows in proportion to time.
+    """
+    pair = replace(engine, method="dormand-prince")
+    ours, seconds = counted(start, engine, until)
+    stop = explicit_until or until
+    theirs, others = counted(start, pair, stop)
+    reference = theirs.evaluations * until / stop
+    how = (
+        f"{ours.evaluations:,} gradients in {seconds:.2f} s, loss {ours.loss:.6g}; the pair "
+        f"{theirs.evaluations:,} to time {stop:g} in {others:.2f} s, loss {theirs.loss:.6g}"
+    )
+    if ours.failed or theirs.failed:
+        how += f"; {ours.status}; {theirs.status}"
+    return Measured(reference, ours.evaluations, how)
+
+
+def study(name: str) -> Measured:
+    """Follow the first run of a study at its quick scale."""
+    chosen = load(name).at("quick")
+    case = chosen.cases[0]
+    engine = chosen.engine(case, 0)
+
+    def start() -> tuple[nn.Module, Loss]:
+        problem = chosen.build(case, 0)
+        return problem.model, problem.loss
+
+    return compare(start, engine, chosen.end)
+
+
+def made(kind: type[nn.Module]) -> tuple[nn.Module, Loss]:
+    return kind(), call
+
+
+COUNT = "number of gradients"
+PAIR = "Dormand-Prince alone"
+
+
+def row(name: str, what: str, measure: Callable[[], Measured]) -> Row:
+    return Row(f"flow_gradients.{name}", what, PAIR, COUNT, measure, "gradients")
+
+
+ROWS = (
+    row(
+        "song2024_convergence",
+        "song2024.convergence, quick",
+        partial(study, "song2024.convergence"),
+    ),
+    row("li2023_value", "li2023.value, quick", partial(study, "li2023.value")),
+    row("song2024_query_only", "song2024.query_only, quick", partial(study, "song2024.query_only")),
+    row("lu2021_sen", "lu2021.sen, quick", partial(study, "lu2021.sen")),
+    row(
+        "encoder",
+        "nn.TransformerEncoder, GELU, to time 50",
+        lambda: compare(partial(made, Encoder), Flow(), 50.0),
+    ),
+    row(
+        "quadratic",
+        "quadratic of condition 1e6, to time 1e6",
+        lambda: compare(partial(made, Quadratic), Flow(), CONDITION, 3000.0),
+    ),
+)
