@@ -22,8 +22,10 @@ from attnscope.lazy import attach
 
 if TYPE_CHECKING:
     from attnscope.claims import Claim, Finding, above, below, within
+    from attnscope.comparison import compare
     from attnscope.engines import (
         Adam,
+        Chunked,
         Descent,
         Final,
         Flow,
@@ -50,8 +52,10 @@ __version__ = "0.1.0"
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "claims": ("Claim", "Finding", "above", "below", "within"),
+    "comparison": ("compare",),
     "engines": (
         "Adam",
+        "Chunked",
         "Descent",
         "Final",
         "Flow",

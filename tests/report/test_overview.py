@@ -151,9 +151,9 @@ def test_numbers_that_are_none_are_left_out_of_curves() -> None:
     assert data["xs"] == [[0, 1, 2]]
 
 
-def test_long_tables_are_folded_and_short_ones_are_not(tmp_path: Path) -> None:
+def test_tables_are_folded_if_they_say_so(tmp_path: Path) -> None:
     short = Table("short", "Short", ("a",), ((1,),))
-    long = Table("long", "Long", ("a",), tuple((n,) for n in range(20)))
+    long = Table("long", "Long", ("a",), tuple((n,) for n in range(20)), folded=True)
     text = publish(
         tmp_path, Page("S", "s", "ok", tables=[short, long], overview=overview())
     ).read_text()

@@ -18,7 +18,10 @@ VERBS = {
     "claims": "the claims ledger over the runs there are",
     "show": "what a run is, and what came of it",
     "check": "whether runs are whole: attnscope check runs/* --repair",
-    "watch": "a trajectory from saved weights: attnscope watch --checkpoints DIR --out RUN",
+    "report": "write the report of a run: attnscope report RUN --figures png svg pdf",
+    "compare": "the first step at which two runs differ, reading by reading: attnscope compare A B",
+    "checkpoints": "a trajectory from saved weights: attnscope checkpoints DIR --out RUN",
+    "watch": "the same by its older name: attnscope watch --checkpoints DIR --out RUN",
     "export": "the curves of a run as CSV, or for TensorBoard, W&B, MLflow",
     "topics": "the topics of a corpus: attnscope topics wikitext-2-v1.zip --out FILE",
     "data": "the data sets that studies read: attnscope data get sst2",
@@ -101,10 +104,18 @@ def _dispatch(words: list[str]) -> int:
         from attnscope.cli.topics import topics
 
         return topics(rest, VERBS[verb])
-    if verb == "watch":
-        from attnscope.cli.watch import watch
+    if verb in ("checkpoints", "watch"):
+        from attnscope.cli.watch import checkpoints
 
-        return watch(rest, VERBS[verb])
+        return checkpoints(rest, VERBS["checkpoints"], verb)
+    if verb == "report":
+        from attnscope.cli.report import report
+
+        return report(rest, VERBS[verb])
+    if verb == "compare":
+        from attnscope.cli.compare import compare
+
+        return compare(rest, VERBS[verb])
     if verb == "lab":
         from attnscope.cli.lab import lab
 
@@ -148,7 +159,7 @@ def _parser(verb: str) -> Parser:
 
 
 def _help() -> str:
-    lines = [f"  {verb:8} {text}" for verb, text in VERBS.items()]
+    lines = [f"  {verb:11} {text}" for verb, text in VERBS.items()]
     return "\n".join(
         [
             "usage: attnscope COMMAND ...",

@@ -6,12 +6,12 @@ import dataclasses
 import os
 import shlex
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from attnscope.catalogue import load, names
 from attnscope.cli.arguments import apply_limits, refuse_repeated
+from attnscope.cli.report import beside
 from attnscope.datasets.place import VARIABLE
 from attnscope.errors import AttnscopeError, nearest
 from attnscope.limits import BYTES, ROWS, RUNS
@@ -88,6 +88,8 @@ def run(words: list[str]) -> int:
     from attnscope.experiment import run as run_study
     from attnscope.report.terminal import claims_table, plain_table
     from attnscope.results import keep_findings, printed, write_report
+    from attnscope.trajectory import RunFolder
+    from attnscope.trajectory.inventory import is_reported
 
     known = _there(study, options)
     if known:
@@ -115,10 +117,10 @@ def run(words: list[str]) -> int:
     path = Path(tree.attrs["path"]) / "report.html"
     if options.report:
         # A report that is there may have remarks in it by now.
-        if not (known and path.exists() and not options.figures):
+        if not (known and is_reported(RunFolder(path.parent)) and not options.figures):
             with Console(stderr=True).status("drawing the report"):
                 write_report(tree, found=found, figures=options.figures)
-        where = f"report: {path}" + _beside(path, options.figures)
+        where = f"report: {path}" + beside(path, options.figures)
     else:
         where = f"run: {tree.attrs['path']}"
     console.print(where, soft_wrap=True, highlight=False, markup=False)
@@ -141,14 +143,6 @@ def _there(study: Experiment, options: Options) -> str:
         f"attnscope: this run is there already, in {path}: its results follow. --again makes a "
         "new one beside it, --overwrite replaces it."
     )
-
-
-def _beside(report: Path, figures: Sequence[str]) -> str:
-    """Say where the images lie, if some were asked for."""
-    if not figures:
-        return ""
-    endings = ", ".join(ending.upper() for ending in figures)
-    return f"\nfigures: {report.parent / 'figures'} ({endings})"
 
 
 def parse(study_class: type[Experiment], flags: list[str]) -> tuple[Options, Experiment]:

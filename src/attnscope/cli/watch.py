@@ -1,8 +1,10 @@
-"""``attnscope watch --checkpoints DIR``: a trajectory from saved weights."""
+"""``attnscope checkpoints DIR``: a trajectory from saved weights.
+
+``attnscope watch --checkpoints DIR`` is its older name.
+"""
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import json
 import os
@@ -11,22 +13,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from attnscope.cli.arguments import Parser
 from attnscope.errors import AttnscopeError, nearest
 
+PLACES = (
+    "folder of checkpoints: checkpoint-500/model.safetensors or 500.safetensors; or a repository "
+    "in the local cache of Hugging Face, as ORG/NAME or its folder models--ORG--NAME, whose "
+    "revisions are steps"
+)
 
-def parser(description: str) -> argparse.ArgumentParser:
-    """Return what reads the words after ``attnscope watch``."""
-    made = argparse.ArgumentParser(
-        prog="attnscope watch",
+
+def parser(description: str, verb: str = "checkpoints") -> Parser:
+    """Return what reads the words after ``attnscope checkpoints``, or after its older name."""
+    made = Parser(
+        prog=f"attnscope {verb}",
         description=f"{description}. Every checkpoint is a reading.",
         epilog="While a model is trained it is watched from Python: attnscope.watch(model, ...).",
     )
-    made.add_argument(
-        "--checkpoints",
-        required=True,
-        metavar="DIR",
-        help="folder of checkpoints: checkpoint-500/model.safetensors or 500.safetensors",
-    )
+    where = {"metavar": "DIR", "help": PLACES}
+    if verb == "watch":
+        made.add_argument("--checkpoints", required=True, **where)
+    else:
+        made.add_argument("checkpoints", **where)
     made.add_argument("--out", required=True, metavar="RUN", help="folder for the trajectory")
     made.add_argument(
         "--model",
@@ -51,9 +59,9 @@ def parser(description: str) -> argparse.ArgumentParser:
     return made
 
 
-def watch(words: list[str], description: str) -> int:
+def checkpoints(words: list[str], description: str, verb: str = "checkpoints") -> int:
     """Read checkpoints, and say where the trajectory and its report lie."""
-    options = parser(description).parse_args(words)
+    options = parser(description, verb).parse_args(words)
 
     from rich.console import Console
 

@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from attnscope.claims import Finding
 
 
-LONG = 12
-"""Tables with more rows are folded below an overview."""
-
-
 def write_report(path: Path, page: Page) -> Path:
     """Write the report of a run, all at once, and return its path.
 
@@ -57,7 +53,10 @@ def _document(page: Page) -> str:
         "style-src 'unsafe-inline'; img-src 'self' file: data: blob:; base-uri 'none'; "
         "form-action 'none'"
     )
-    sections = [(name, anchor, body) for name, anchor, write in _SECTIONS if (body := write(page))]
+    written = [(name, anchor, body) for name, anchor, write in _SECTIONS if (body := write(page))]
+    # Below an overview figures are folded, and come last.
+    late = ("figures", "again") if page.overview is not None else ()
+    sections = sorted(written, key=lambda section: section[1] in late)
     links = "".join(f'<li><a href="#{anchor}">{name}</a></li>' for name, anchor, _ in sections)
     bodies = "\n".join(
         f'<section aria-labelledby="{anchor}"><h2 id="{anchor}">{name}</h2>\n{body}\n</section>'
@@ -247,12 +246,10 @@ def _plot_data(figure: Figure) -> str:
 
 
 def _tables(page: Page) -> str:
-    return "\n".join(
-        _table(table, page.overview is not None and len(table.rows) > LONG) for table in page.tables
-    )
+    return "\n".join(_table(table) for table in page.tables)
 
 
-def _table(table: Table, folded: bool) -> str:
+def _table(table: Table) -> str:
     numeric = [
         bool(table.rows) and all(_is_number(row[index]) for row in table.rows)
         for index in range(len(table.columns))
@@ -272,7 +269,7 @@ def _table(table: Table, folded: bool) -> str:
     )
     name = escape(table.name)
     begin, end = '<div class="card"{}><h3>{}</h3>', "</div>"
-    if folded:
+    if table.folded:
         begin, end = '<details class="card"{}><summary>{}</summary>', "</details>"
     return f"""{begin.format(f' id="table-{name}"', escape(table.title))}
 <div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}"><table>

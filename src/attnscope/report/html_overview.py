@@ -45,7 +45,7 @@ logarithmic steps</label>
 <canvas tabindex="0" role="img" aria-label="Loss and readings over the steps of training" \
 aria-describedby="overview-read overview-words"></canvas>
 <p class="small map-read" id="overview-read" role="status"></p>
-<p class="soft small" id="overview-words">{escape(_in_words(overview))}</p>
+<p class="soft small" id="overview-words">{escape(_in_words(page, overview))}</p>
 <script type="application/json" data-overview-of="overview-chart">{_data(overview, events)}</script>
 </div>
 <div class="beside">{aside}</div>
@@ -86,10 +86,13 @@ def _events(events: list[Event]) -> str:
         items.append(
             f'<li class="{event.kind}"><span class="value">step {event.step:,}</span> {text}</li>'
         )
-    return f'<div class="card"><h3>What began when</h3><ol class="events">{"".join(items)}</ol></div>'
+    listed_events = "".join(items)
+    return (
+        f'<div class="card"><h3>What began when</h3><ol class="events">{listed_events}</ol></div>'
+    )
 
 
-def _in_words(overview: Overview) -> str:
+def _in_words(page: Page, overview: Overview) -> str:
     """Say what the chart shows, for those who cannot see it."""
     parts = []
     for line in overview.losses:
@@ -104,8 +107,12 @@ def _in_words(overview: Overview) -> str:
     if overview.maps:
         parts.append(
             "Numbered flags are what began when. Below, a row for each head (or layer, or matrix); "
-            "the mouse or the arrow keys read it, and a click or Enter opens the attention of that "
-            "layer at that step."
+            "the mouse or the arrow keys read it"
+            + (
+                ", and a click or Enter opens the attention of that layer at that step."
+                if page.maps
+                else "."
+            )
         )
     return " ".join(parts)
 

@@ -30,12 +30,14 @@ class Table:
         title: a short heading.
         columns: one heading per column, with its unit.
         rows: one cell per column.
+        folded: whether the page shows its heading only until it is opened.
     """
 
     name: str
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    folded: bool = False
 
     def __post_init__(self) -> None:
         for row in self.rows:

@@ -24,6 +24,9 @@ from attnscope.watched.figures import figures_of, layer_name
 from attnscope.watched.maps import maps_of
 from attnscope.watched.overview import overview_of
 
+LONG = 12
+"""A table with more rows is folded on the page."""
+
 
 @dataclass(frozen=True)
 class Watched(Experiment):
@@ -144,6 +147,7 @@ def _onset(tree: xr.DataTree, spec: dict[str, Any]) -> Table | None:
         f"Onset of attention: the first step with more than {UNIFORM} from uniform attention",
         ("layer", "head", "onset (step)", "distance at first", "distance at the end"),
         tuple(rows),
+        folded=len(rows) > LONG,
     )
 
 

@@ -161,7 +161,7 @@ def _matrices(name: str, array: xr.DataArray, spec: Mapping[str, Any]) -> Figure
         for number, matrix in enumerate(names[: array.shape[2]])
     )
     caption = f"One line a layer. {_meanings({name: array})}{_thinning({name: array})}"
-    return _figure(_file(name), _said(name).capitalize(), caption, panels, columns=2)
+    return _figure(plain_name(name), _said(name).capitalize(), caption, panels, columns=2)
 
 
 def _others(arrays: Mapping[str, xr.DataArray], spec: Mapping[str, Any]) -> Figure | None:
@@ -246,5 +246,6 @@ def _said(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _file(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Return a name that a file can have."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_") or "variable"

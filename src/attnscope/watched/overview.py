@@ -43,11 +43,16 @@ def overview_of(
     }
     maps = []
     for name, array in held.data_vars.items():
-        if "run" in array.dims and (made := _map(str(name), array, spec)) is not None:
+        if "run" in array.dims and (made := map_of(str(name), array, spec)) is not None:
             maps.append(made)
+    events = (*_begun(diagnoses), *_onsets(tree))
+    return Overview(tuple(loss_lines(losses)), events, fitting(in_order(maps)))
+
+
+def in_order(maps: Sequence[ReadingMap]) -> list[ReadingMap]:
+    """Return maps with what is shown first in front."""
     order = {name: place for place, name in enumerate(FIRST)}
-    maps.sort(key=lambda part: order.get(part.name, len(order)))
-    return Overview(tuple(loss_lines(losses)), (*_begun(diagnoses), *_onsets(tree)), fitting(maps))
+    return sorted(maps, key=lambda part: order.get(part.name, len(order)))
 
 
 def _begun(diagnoses: Sequence[Diagnosis]) -> list[Event]:
@@ -82,8 +87,17 @@ def _onsets(tree: xr.DataTree) -> list[Event]:
     ]
 
 
-def _map(name: str, array: xr.DataArray, spec: Mapping[str, Any]) -> ReadingMap | None:
-    """Return a reading as rows over steps, if its axes have a place in the model."""
+def map_of(
+    name: str, array: xr.DataArray, spec: Mapping[str, Any], *, log: bool = False
+) -> ReadingMap | None:
+    """Return a reading as rows over steps, if its axes have a place in the model.
+
+    Args:
+        name: of the reading.
+        array: run and step first.
+        spec: what the recorder wrote down, for names.
+        log: colours are logarithmic, as they are for gradients anyway.
+    """
     if has_axes(array, "layer", "head"):
         kind, inner = "heads", [f"head {n}" for n in range(array.shape[3])]
     elif has_axes(array, "layer", "matrix"):
@@ -99,7 +113,7 @@ def _map(name: str, array: xr.DataArray, spec: Mapping[str, Any]) -> ReadingMap 
         return None
     values = found.values.reshape(len(found.steps), array.shape[2], -1)
     finite = np.isfinite(values)
-    log = name in LOGARITHMIC
+    log = log or name in LOGARITHMIC
     if not (finite & (values > 0) if log else finite).any():
         return None
     outer = [f"layer {n}" for n in range(array.shape[2])]
