@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -37,8 +38,10 @@ def train(
 
     Returns:
         A tree with the groups ``observables`` (and ``params``) and ``stats``, and a single run;
-        ``tree.attrs["status"]`` says how it ended.
+        ``tree.attrs["status"]`` says how it ended. A run that diverged or gave up warns, too.
     """
     memory = Memory()
     solution = engine.run(model, loss, time=time, record=record, stop=stop, sink=memory)
+    if solution.failed:
+        warnings.warn(f"the run {solution.status}.", RuntimeWarning, stacklevel=2)
     return memory_tree(memory, solution, engine.grid)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from attnscope.engines.observe import Final, Record, check_records
 from attnscope.engines.sink import Sink
 from attnscope.engines.stopping import LossBelow, Patience, Stop
+from attnscope.errors import AttnscopeError
 
 
 class Agenda:
@@ -27,6 +28,10 @@ class Agenda:
         until: float,
         grid: float | None,
     ) -> None:
+        if isinstance(records, Record):
+            raise AttnscopeError(
+                f"record = {records!r:.60}...: expected a list of records, record=[Record(...)]."
+            )
         check_records(records)
         self.model = model
         self.records = list(records)
@@ -65,7 +70,15 @@ class Agenda:
         return isinstance(self.records[index].at, Final) and self.cursors[index] > 0
 
     def _read(self, index: int) -> None:
-        values = [item.read(self.model).detach() for item in self.records[index].observables]
+        values = []
+        for item in self.records[index].observables:
+            value = item.read(self.model)
+            if not isinstance(value, Tensor):
+                raise AttnscopeError(
+                    f"observable '{item.name}' returned {value!r:.60}: expected a tensor, such as "
+                    "torch.tensor(...) of it."
+                )
+            values.append(value.detach())
         self.sink.put(index, self.cursors[index], values)
         self.cursors[index] += 1
 

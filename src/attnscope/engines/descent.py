@@ -187,7 +187,12 @@ class _Run:
                 return self.end(Outcome.FINISHED, f"finished at step {self.step}")
             if not self.sink.step(self.time, self.value, self.checkpoint):
                 return self.end(Outcome.INTERRUPTED, f"interrupted at step {self.step}", True)
-            self.update()
+            if not self.update():
+                return self.end(
+                    Outcome.DIVERGED,
+                    f"broke down at step {self.step} (time {self.time:g}): the loss was "
+                    f"{self.value:.6g} and its gradient not finite; expected finite numbers",
+                )
             self.step += 1
             self.evaluate()
 
@@ -223,8 +228,12 @@ class _Run:
             if first <= round(switch.at / self.engine.grid) <= self.step:
                 switch.change(self.model)
 
-    def update(self) -> None:
+    def update(self) -> bool:
+        """Move the parameters; return False, and leave them, if the gradient is not finite."""
         lr = self.engine.lr
+        # A sum is cheaper than a look at each entry, and not finite if one of them is not.
+        if not math.isfinite(float(self.gradient.sum())) and not self.gradient.isfinite().all():
+            return False
         if self.engine.clip is not None:
             self.gradient.clamp_(-self.engine.clip, self.engine.clip)
         if self.engine.schedule is not None:
@@ -237,6 +246,7 @@ class _Run:
             self.flat.vector.sub_(self.gradient, alpha=lr)
         else:
             self.adam.step()
+        return True
 
     def batch(self) -> tuple[Tensor, ...]:
         """Return the rows of the mini-batch of this step, or nothing for the full batch."""

@@ -11,7 +11,8 @@ from torch import nn
 from attnscope.bounds import Count, Positive, check_fields
 from attnscope.engines.flow_run import FlowRun
 from attnscope.engines.observe import Record
-from attnscope.engines.parameters import Loss, flattened
+from attnscope.engines.parameters import Loss, check_memory, flattened
+from attnscope.engines.runge_kutta import Workspace
 from attnscope.engines.schedule import Switch
 from attnscope.engines.sink import Checkpoint, Memory, Sink
 from attnscope.engines.solution import Solution, ending
@@ -151,6 +152,7 @@ class Flow:
         if self.lr is not None:
             # The end lies on the grid of the record points, where gradient descent would end.
             time = max(1, round(time / self.lr)) * self.lr
+        check_memory(model, Workspace.vectors + 3)
         sink = Memory() if sink is None else sink
         with flattened(model) as flat:
             return FlowRun(self, model, loss, flat, time, record, stop, sink, resume).go()

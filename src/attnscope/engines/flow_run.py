@@ -117,7 +117,7 @@ class FlowRun:
                 return self.end(Outcome.DIVERGED, broken)
         if sentence is not None:
             return self.end(Outcome.STOPPED, sentence)
-        return self.end(Outcome.FINISHED, f"finished at time {self.until:g}")
+        return self.end(Outcome.FINISHED, f"finished at time {self.until:g}{self.at_kinks()}")
 
     def count(self, what: str) -> None:
         """Put the gradients that were not counted yet down to a method."""
@@ -283,6 +283,18 @@ class FlowRun:
                 else:
                     low = middle
         return self.time + high * h
+
+    def at_kinks(self) -> str:
+        """Say what kinks did to the accuracy, if there were any."""
+        if self.plain_steps:
+            times = self.plain_error / self.engine.atol
+            return (
+                f", {self.plain_steps:,} plain steps of it at kinks, each within "
+                f"{self.plain_error:.2g} of the flow ({times:.0f} times atol)"
+            )
+        if self.kinks:
+            return f", through {self.kinks} kinks, where errors may exceed the tolerance"
+        return ""
 
     def exhausted_sentence(self) -> str:
         """Say why the number of steps did not suffice."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -39,6 +41,12 @@ class FlatParameters:
                 f"{type(model).__name__} has parameters of {sorted(map(str, kinds))}: expected one "
                 "dtype on one device."
             )
+        if self.tensors[0].dtype not in (torch.float32, torch.float64):
+            raise AttnscopeError(
+                f"{type(model).__name__} has parameters of {self.tensors[0].dtype}: expected "
+                "torch.float32 or torch.float64, since the steps of a trajectory are lost in the "
+                "rounding of shorter numbers; model.float() gives the first."
+            )
         self._own_storage = [p.data for p in self.tensors]
         first = self.tensors[0]
         self.vector = torch.empty(
@@ -72,6 +80,33 @@ class FlatParameters:
             else:
                 part.copy_(g)
         return value.item()
+
+
+def check_memory(model: nn.Module, vectors: int) -> None:
+    """Refuse a model of which so many copies of its parameters do not fit in what is free.
+
+    Raises:
+        AttnscopeError: they do not.
+    """
+    trained = [p for p in model.parameters() if p.requires_grad]
+    need = vectors * sum(p.numel() * p.element_size() for p in trained)
+    free = free_memory()
+    if need > free and all(p.device.type == "cpu" for p in trained):
+        raise AttnscopeError(
+            f"a flow of the {sum(p.numel() for p in trained):,} parameters of "
+            f"{type(model).__name__} holds {vectors} vectors of their length, {need / 1e9:.2g} GB, "
+            f"and {free / 1e9:.2g} GB are free: expected room for them; Descent holds two."
+        )
+
+
+def free_memory() -> float:
+    """Return the bytes that this machine can still give; infinity where it does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return math.inf
+    found = (line.split() for line in lines if line.startswith("MemAvailable:"))
+    return next((1024.0 * float(words[1]) for words in found), math.inf)
 
 
 @contextmanager

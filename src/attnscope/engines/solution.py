@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 from attnscope.errors import AttnscopeError
 
@@ -59,6 +60,18 @@ class Solution:
     def failed(self) -> bool:
         """Whether the run broke down, as opposed to ending as it should or being interrupted."""
         return self.outcome in (Outcome.DIVERGED, Outcome.EXHAUSTED)
+
+    def details(self) -> dict[str, Any]:
+        """Return what a flow says of its methods, as JSON values; nothing of other engines."""
+        if not self.gradients:
+            return {}
+        return {
+            "gradients": dict(self.gradients),
+            "sharpness": [list(pair) for pair in self.sharpness],
+            "switches": list(self.switches),
+            "kinks": self.kinks,
+            "plain_error": self.plain_error,
+        }
 
 
 def ending(time: float | None, known: float | None) -> float:
