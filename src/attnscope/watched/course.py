@@ -37,6 +37,9 @@ class Course:
     def now(self) -> np.ndarray:
         """Return the median of the last readings."""
         last = self.values[-recent(len(self.steps)) :]
+        if not np.isnan(last).any():
+            # NumPy's median that leaves NaN out takes thirty times as long for arrays this small.
+            return np.asarray(np.median(last, axis=0))
         known = ~np.isnan(last).all(axis=0)
         # A layer with fewer heads than another has nothing there at any step.
         return np.where(known, np.nanmedian(np.where(known, last, 0.0), axis=0), np.nan)
@@ -59,6 +62,12 @@ class Course:
         last = np.flatnonzero(~np.asarray(case))
         first = int(last[-1]) + 1 if last.size else 0
         return int(self.steps[min(first, len(self.steps) - 1)])
+
+
+def median(values: np.ndarray, axis: int, keepdims: bool = False) -> np.ndarray:
+    """Return the median along an axis, without the entries that are NaN."""
+    of = np.nanmedian if np.isnan(values).any() else np.median
+    return np.asarray(of(values, axis=axis, keepdims=keepdims))
 
 
 def recent(readings: int) -> int:

@@ -44,8 +44,8 @@ EXPLAINS: Mapping[str, frozenset[str]] = {
 WHOLE = frozenset({"diverging", "spike", "rank_collapse", "frozen", "knowledge"})
 """What is not confined to the layers where it shows."""
 ALL_MASS = 0.8
-"""With four fifths of attention on one position entropy is low because of the sink; with less, heads
-that look at one word each are likely to meet at a position."""
+"""With four fifths of attention on one position entropy is low because of the sink; with less,
+heads that look at one word each are likely to meet at a position."""
 
 
 def ranked(
@@ -76,7 +76,7 @@ def ranked(
 def _order(held: Mapping[str, Diagnosis], training: Training, slack: int) -> list[str]:
     order = list(EXPLAINS)
     sink, collapsed = held.get("sink"), held.get("collapsed")
-    if sink is not None and max(sink.evidence.values(), default=0.0) >= 0:
+    if sink is not None:
         mass = sink.evidence.get("attention to one position, head in the middle", 0.0)
         if mass >= ALL_MASS:
             order.remove("sink")
@@ -101,9 +101,7 @@ def _follows(cause: Diagnosis, symptom: Diagnosis, slack: int) -> bool:
     return bool(set(symptom.layers) & set(cause.layers))
 
 
-def _told(
-    cause: Diagnosis, followers: Sequence[Diagnosis], names: Mapping[str, str]
-) -> Diagnosis:
+def _told(cause: Diagnosis, followers: Sequence[Diagnosis], names: Mapping[str, str]) -> Diagnosis:
     if not followers:
         return cause
     said = "; ".join(f"{names[each.name]} (since step {each.since_step:,})" for each in followers)

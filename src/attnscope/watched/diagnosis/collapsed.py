@@ -33,7 +33,8 @@ def diagnose(chart: Chart) -> Diagnosis | None:
         low = np.flatnonzero(now < COLLAPSED)
     if not low.size or losses.solved:
         return None
-    low = np.array([layer for layer in low if not _earned(entropies.steps, spread[:, layer], losses)])
+    steps = entropies.steps
+    low = np.array([layer for layer in low if not _earned(steps, spread[:, layer], losses)])
     if not low.size:
         return None
     worst = int(low[np.argmin(now[low])])

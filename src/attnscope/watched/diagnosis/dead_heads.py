@@ -6,6 +6,7 @@ import numpy as np
 
 from attnscope.claims.diagnosis import Diagnosis
 from attnscope.watched.chart import Chart
+from attnscope.watched.course import median
 from attnscope.watched.diagnosis.training import training_of
 
 READINGS = ("head_strength",)
@@ -67,5 +68,5 @@ def _ratios(values: np.ndarray) -> np.ndarray:
     """Return each head's strength over that of the head in the middle of its layer."""
     several = (~np.isnan(values)).sum(axis=-1, keepdims=True) > 1
     known = np.where(several, values, 1.0)
-    middle = np.nanmedian(known, axis=-1, keepdims=True)
+    middle = median(known, axis=-1, keepdims=True)
     return np.where(several & (middle > 0), values / np.where(middle > 0, middle, 1.0), np.nan)

@@ -28,7 +28,7 @@ def diagnose(chart: Chart) -> Diagnosis | None:
         return None
     since = scores.since(course >= FORMED)
     before = scores.steps[scores.steps < since]
-    began = f"between steps {int(before[-1]):,} and {since:,}" if before.size else f"by step {since}"
+    began = f"between steps {before[-1]:,} and {since:,}" if before.size else f"by step {since:,}"
     evidence = {
         "prefix-matching score, now": float(now[layer, head]),
         "prefix-matching score, at first": float(course[0]),
@@ -51,8 +51,8 @@ def diagnose(chart: Chart) -> Diagnosis | None:
         f"before, on random words that come twice.{told}",
         since,
         evidence,
-        "A good sign: with it in-context learning begins (Olsson et al. 2022). The loss often falls "
-        "at this step; do not change the data or the schedule across it.",
+        "A good sign: with it in-context learning begins (Olsson et al. 2022). The loss often "
+        "falls at this step; do not change the data or the schedule across it.",
         layer,
         head,
         kind="good",

@@ -18,8 +18,8 @@ CERTAIN = 0.9
 """One level is above another if nine tenths of all pairs of their losses are in that order: losses
 of small batches have two humps and long tails, so a mean and its error say little about them."""
 BEYOND = 3.5
-"""And if so many pairs in order are 3.5 standard deviations away from chance (Mann and Whitney): the
-lowest of many levels is compared with the last, so two would be reached by noise."""
+"""And if so many pairs in order are 3.5 standard deviations away from chance (Mann and Whitney):
+the lowest of many levels is compared with the last, so two would be reached by noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Losses:
     @property
     def learned(self) -> bool:
         """Whether the loss is clearly below its first value."""
-        return 0 < self.first and self.now < LEARNED * self.first
+        return self.first > 0 and self.now < LEARNED * self.first
 
     @property
     def falling(self) -> bool:

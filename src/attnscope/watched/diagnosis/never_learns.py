@@ -8,11 +8,12 @@ import numpy as np
 
 from attnscope.claims.diagnosis import Diagnosis
 from attnscope.watched.chart import Chart
+from attnscope.watched.course import median
 from attnscope.watched.diagnosis.training import training_of
 
 READINGS = ("learning_speed",)
 STILL = 1e-3
-"""A block that moves, relative to its size, a thousand times slower than the block in the middle."""
+"""A block that moves a thousand times slower, relative to its size, than the one in the middle."""
 
 
 def diagnose(chart: Chart) -> Diagnosis | None:
@@ -23,7 +24,7 @@ def diagnose(chart: Chart) -> Diagnosis | None:
         return None
     values = np.where(np.isfinite(speeds.values), speeds.values, np.nan)
     with np.errstate(invalid="ignore"):
-        middle = np.nanmedian(values, axis=1)
+        middle = median(values, axis=1)
         still = values < STILL * middle[:, None]
     moving = middle > 0
     if moving.sum() < 3:
@@ -53,8 +54,10 @@ def diagnose(chart: Chart) -> Diagnosis | None:
         )
     fastest = float(np.nanmedian(middle[moving]))
     layers = _layers(chart, [names[i] for i in found])
-    told = f"Blocks {', '.join(names[i] for i in found)} never learn" if found.size > 1 else (
-        f"Block {block} never learns"
+    told = (
+        f"Blocks {', '.join(names[i] for i in found)} never learn"
+        if found.size > 1
+        else (f"Block {block} never learns")
     )
     return Diagnosis(
         "never_learns",

@@ -15,6 +15,8 @@ SHARE = 0.75
 three times as much as the others together."""
 AWAKE = 0.2
 """The head itself moves a fifth of its attention at least; below that nobody does anything yet."""
+
+
 def diagnose(chart: Chart) -> Diagnosis | None:
     """Say so if a single head of a layer attends, and the others do not."""
     distances = chart.get("distance_to_uniform")

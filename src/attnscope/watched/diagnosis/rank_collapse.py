@@ -46,8 +46,8 @@ def diagnose(chart: Chart) -> Diagnosis | None:
         "rank_collapse",
         f"Rank collapse: from layer {depth} of {len(now)} on, all positions of a row are the same "
         f"(they differ by {now[worst]:.1e} of their length behind layer {worst}), and the loss "
-        f"does not fall ({losses.first:.3g} at first, {losses.now:.3g} now). Attention has nothing to "
-        f"tell apart there, and W^Q and W^K get {allowed:.1e} of the gradient of W^V at most.",
+        f"does not fall ({losses.first:.3g} at first, {losses.now:.3g} now). Attention has nothing "
+        f"to tell apart there, and W^Q and W^K get {allowed:.1e} of the gradient of W^V at most.",
         since,
         {
             "rank residual, now": float(now[worst]),
@@ -69,13 +69,13 @@ def _advice(chart: Chart, at_start: bool, layers: int) -> str:
     said = "Attention averages, and layer by layer all positions become their mean (Dong 2021). "
     if at_start:
         said += (
-            "It is so from the start, and faster than residual connections would allow: see whether "
-            "every block adds its input to its output. "
+            "It is so from the start, and faster than residual connections would allow: see "
+            "whether every block adds its input to its output. "
         )
     if training.architecture.get("norm_first") is False:
         said += (
-            "Norms stand behind the sums here (post-LN), which weakens the residual path from block "
-            "to block: put them first (norm_first=True). "
+            "Norms stand behind the sums here (post-LN), which weakens the residual path from "
+            "block to block: put them first (norm_first=True). "
         )
     elif training.architecture.get("norm_first") is not True:
         said += "If norms stand behind the residual sums (post-LN), put them before the blocks. "

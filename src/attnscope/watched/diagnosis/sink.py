@@ -6,7 +6,7 @@ import numpy as np
 
 from attnscope.claims.diagnosis import Diagnosis
 from attnscope.watched.chart import Chart
-from attnscope.watched.course import Course
+from attnscope.watched.course import Course, median
 from attnscope.watched.diagnosis.places import listed
 from attnscope.watched.diagnosis.training import training_of
 
@@ -69,4 +69,4 @@ def diagnose(chart: Chart) -> Diagnosis | None:
 def _middle(values: np.ndarray) -> np.ndarray:
     """Return the value of the head in the middle of each layer."""
     known = ~np.isnan(values).all(axis=-1)
-    return np.where(known, np.nanmedian(np.where(known[..., None], values, 0.0), axis=-1), np.nan)
+    return np.where(known, median(np.where(known[..., None], values, 0.0), axis=-1), np.nan)

@@ -10,7 +10,8 @@ import numpy as np
 from attnscope.watched.chart import Chart
 from attnscope.watched.course import Course
 
-ADAPTIVE = ("adam", "adagrad", "rmsprop", "adadelta", "lamb", "lion", "adafactor", "shampoo", "muon")
+ADAPTIVE = ("ada", "rmsprop", "lamb", "lion", "shampoo", "muon")
+"""Parts of the names of optimizers that rescale gradients."""
 JUMP = 5.0
 """A learning rate that grows fivefold from one reading to the next follows no usual schedule."""
 
@@ -50,8 +51,9 @@ class Training:
         with np.errstate(divide="ignore", invalid="ignore"):
             grown = rates[1:] / np.where(rates[:-1] > 0, rates[:-1], np.nan)
         near = np.abs(self.rates.steps[1:] - step) <= 2 * np.diff(self.rates.steps)
-        # A warm-up multiplies a tiny rate manifold; it stays below what was in force before.
-        found = np.flatnonzero((grown >= JUMP) & near & (rates[1:] > np.maximum.accumulate(rates)[:-1]))
+        # What comes back to a rate that was in force before, as in cycles, is no jump.
+        highest = np.maximum.accumulate(rates)[:-1]
+        found = np.flatnonzero((grown >= JUMP) & near & (rates[1:] > highest))
         if not found.size or (self.rates.steps[found[0]] == 0 and rates[0] == 0):
             return None
         at = int(found[0])

@@ -112,7 +112,10 @@ def _advice(chart: Chart, early: bool) -> str:
         "larger initial W^Q and W^K"
     )
     if training.momentum:
-        said += f"; an optimizer that rescales each gradient, such as Adam in place of {training.optimizer}"
+        said += (
+            "; an optimizer that rescales each gradient, such as Adam in place of "
+            f"{training.optimizer}"
+        )
     elif training.adaptive:
         eps = training.settings.get("eps")
         said += (

@@ -146,4 +146,3 @@ def _rows(part: Part | None, now: dict[str, Tensor], turned: set[str]) -> Tensor
 
 def _plain(name: str) -> str:
     return name.replace("_orig_mod.", "").removeprefix("module.")
-

@@ -106,9 +106,7 @@ class _Runs:
             handle.remove()
 
 
-def _read(
-    runs: _Runs, of: Callable[[np.ndarray], np.ndarray]
-) -> Callable[[Moment], Tensor | None]:
+def _read(runs: _Runs, of: Callable[[np.ndarray], np.ndarray]) -> Callable[[Moment], Tensor | None]:
     def one(layer: Layer | None, length: int) -> np.ndarray | None:
         if layer is None:
             return None

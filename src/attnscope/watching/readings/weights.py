@@ -18,7 +18,7 @@ ORDER = "of W^Q, W^K, W^V and W^O, in this order"
 RANK_WIDTH = 1024
 """Up to this width the stable rank is recorded without being asked for; its cost is cubic."""
 APART = 20
-"""Without being asked for it is at every twentieth reading: it costs eigenvalues and moves slowly."""
+"""Without being asked for it is at every twentieth reading: it costs eigenvalues."""
 NO_GRADIENTS = (
     "attnscope: the parameters have no gradients when scope.step is called, so readings of "
     "gradients are NaN. Call scope.step before they are cleared, or give the optimizer: "
@@ -40,19 +40,21 @@ def offers(watched: WatchedModel) -> list[Offer]:
     narrow = known and _width(watched.model, layers) <= RANK_WIDTH
 
     def norms(moment: Moment) -> Tensor:
-        return _table(layers, norm, _parameters(moment))
+        return _norms(layers, moment.parameters)
 
     def ranks(moment: Moment) -> Tensor:
-        return _table(layers, _stable_rank, _parameters(moment))
+        return _table(layers, _stable_rank, moment.parameters)
 
     def updates(moment: Moment) -> Tensor | None:
         if not moment.before:
             return None
-        return _table(layers, _relative_change, _parameters(moment), moment.before)
+        now, before = moment.parameters, moment.before
+        changes = {name: now[name].detach() - before[name] for name in before}
+        return _norms(layers, changes) / _norms(layers, before)
 
     def gradient_norms(moment: Moment) -> Tensor | None:
         found = gradients.of(moment)
-        return None if found is None else _table(layers, norm, found)
+        return None if found is None else _norms(layers, found)
 
     def ratio(moment: Moment) -> Tensor | None:
         sizes = gradient_norms(moment)
@@ -64,7 +66,7 @@ def offers(watched: WatchedModel) -> list[Offer]:
         found = gradients.of(moment)
         if found is None:
             return None
-        sizes = {name: float(norm(gradient)) for name, gradient in found.items()}
+        sizes = dict(zip(found, _sizes(list(found.values())).tolist(), strict=True))
         return torch.tensor(
             [math.hypot(*(sizes.get(name, 0.0) for name in names)) for names in groups.values()],
             dtype=torch.float64,
@@ -164,10 +166,6 @@ class _Gradients:
         return moment.gradients
 
 
-def _parameters(moment: Moment) -> dict[str, Tensor]:
-    return dict(moment.model.named_parameters())
-
-
 def _stable_rank(matrix: Tensor) -> Tensor:
     """Return what :func:`attnscope.probes.matrix_shape.stable_rank` does, on PyTorch's threads.
 
@@ -181,8 +179,30 @@ def _stable_rank(matrix: Tensor) -> Tensor:
     return total / torch.linalg.eigvalsh(gram)[-1]
 
 
-def _relative_change(after: Tensor, before: Tensor) -> Tensor:
-    return norm(after.detach() - before) / norm(before)
+def _sizes(tensors: Sequence[Tensor]) -> Tensor:
+    """Return the norms of tensors, as :func:`norm` does, with one call for all of a kind."""
+    kinds: dict[tuple[torch.device, torch.dtype], list[int]] = {}
+    for index, tensor in enumerate(tensors):
+        kinds.setdefault((tensor.device, tensor.dtype), []).append(index)
+    sizes = torch.full((len(tensors),), math.nan, dtype=torch.float64)
+    for (_, dtype), places in kinds.items():
+        wide = torch.promote_types(dtype, torch.float32)
+        parts = [tensors[index].detach() for index in places]
+        sizes[places] = torch.stack(torch._foreach_norm(parts, 2, dtype=wide)).cpu().double()
+    return sizes
+
+
+def _norms(layers: Sequence[Projections], tensors: Mapping[str, Tensor]) -> Tensor:
+    """Return the norm of every layer's matrices, NaN where a matrix is not there."""
+    found = [
+        None if part is None else part.of(tensors)
+        for layer in layers
+        for part in (layer.parts.get(kind) for kind in MATRICES)
+    ]
+    there = [index for index, matrix in enumerate(found) if matrix is not None]
+    table = torch.full((len(found),), math.nan, dtype=torch.float64)
+    table[there] = _sizes([matrix for matrix in found if matrix is not None])
+    return table.unflatten(0, (len(layers), len(MATRICES)))
 
 
 def _table(
