@@ -43,7 +43,7 @@ def test_descent_leaves_the_weights_as_they_were_before(engine: Descent | Adam) 
 def test_a_gradient_that_breaks_down_on_the_way_ends_the_run() -> None:
     def cliff(model: nn.Module) -> Tensor:
         x = model.get_parameter("x")
-        return x.sum() if float(x) > 0.5 else (x + 0 * (x - x).sqrt()).sum()
+        return x.sum() if float(x.detach()) > 0.5 else (x + 0 * (x - x).sqrt()).sum()
 
     model = Point(1.0)
     solution = Flow(max_steps=500).run(model, cliff, time=2.0, record=[])

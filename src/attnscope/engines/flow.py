@@ -66,7 +66,7 @@ class Flow:
         "atol",
         "max_steps",
     )
-    """Fields that are settings of a study: all of them."""
+    """Fields that are settings of a study: all but the method, which is found on the way."""
     renamed: ClassVar[dict[str, str | None]] = {}
     """Old spellings of the fields."""
 
