@@ -31,7 +31,7 @@ def entropy(weights: np.ndarray, asking: np.ndarray | None = None) -> np.ndarray
     array([1.])
     """
     weights = _four(weights)
-    return _mean(-xlogy(weights, weights).sum(axis=-1), asking)
+    return _mean(_entropies(weights), asking)
 
 
 def relative_entropy(
@@ -44,7 +44,7 @@ def relative_entropy(
     """
     weights = _four(weights)
     seen = visible.sum(axis=-1)
-    share = -xlogy(weights, weights).sum(axis=-1) / np.log(np.maximum(seen, 2))[:, None]
+    share = _entropies(weights) / np.log(np.maximum(seen, 2))[:, None]
     return _mean(share, _and(asking, seen > 1))
 
 
@@ -87,10 +87,11 @@ def logit_range(
         largest: the largest range of all queries in place of the mean.
     """
     weights = _four(weights)
-    logs = np.log(np.maximum(weights, np.finfo(weights.dtype).tiny))
     there = visible[:, None]
-    top = np.where(there, logs, -np.inf).max(axis=-1)
-    low = np.where(there, logs, np.inf).min(axis=-1)
+    tiny = np.finfo(weights.dtype).tiny
+    # The logarithm grows with the weight, so it is taken of the two that count.
+    top = np.log(np.maximum(weights.max(axis=-1, where=there, initial=0), tiny))
+    low = np.log(np.maximum(weights.min(axis=-1, where=there, initial=np.inf), tiny))
     known = _and(asking, np.asarray(visible.any(axis=-1)))
     ranges = np.where(known[:, None], top - low, np.nan)
     if largest:
@@ -143,6 +144,12 @@ def effective_rank(weights: np.ndarray, asking: np.ndarray | None = None) -> np.
     share = values / np.where(total > 0, total, 1)
     ranks = np.exp(-xlogy(share, share).sum(axis=-1))
     return _mean(ranks[..., None], total.any(axis=1))
+
+
+def _entropies(weights: np.ndarray) -> np.ndarray:
+    # With a weight of 0 the logarithm of the smallest number is multiplied by it, and that is 0.
+    logs = np.log(np.maximum(weights, np.finfo(weights.dtype).tiny))
+    return np.asarray(-np.einsum("...k,...k->...", weights, logs))
 
 
 def _four(weights: np.ndarray) -> np.ndarray:

@@ -67,6 +67,7 @@ class Moment:
     gradients: Mapping[str, Tensor] = field(default_factory=dict)
     before: Mapping[str, Tensor] = field(default_factory=dict)
     _evaluation: Evaluation | None = field(default=None, init=False, repr=False)
+    _parameters: dict[str, Tensor] | None = field(default=None, init=False, repr=False)
 
     @property
     def evaluation(self) -> Evaluation:
@@ -75,6 +76,13 @@ class Moment:
         if self._evaluation is None:
             self._evaluation = self.evaluate()
         return self._evaluation
+
+    @property
+    def parameters(self) -> Mapping[str, Tensor]:
+        """The model's parameters by name."""
+        if self._parameters is None:
+            self._parameters = dict(self.model.named_parameters())
+        return self._parameters
 
     @property
     def attention(self) -> Sequence[Tensor]:

@@ -54,12 +54,13 @@ class Probe:
         self.points: Sequence[AttentionPoint] = ()
         self._blocks: list[nn.Module | None] = []
         self._reach: dict[int, Tensor] = {}
+        self._seen: dict[int, tuple[Tensor, Tensor]] = {}
 
     def watch(self, points: Sequence[AttentionPoint]) -> None:
         """Say where the model attends."""
         self.points = points
         self._blocks = [_block(self.model, point) for point in points]
-        self._reach = {}
+        self._reach, self._seen = {}, {}
 
     def run(self) -> object:
         """Call the model as it is now, and return its answer.
@@ -105,14 +106,13 @@ class Probe:
             stack.enter_context(listening(self.points))
             output = self.run()
         hidden = [self._hidden(index, outputs) for index in range(len(self.points))]
-        visible = [self._visible(index, weights) for index, weights in enumerate(attention)]
-        asking = [self._asking(index, weights) for index, weights in enumerate(attention)]
+        masks = [self._masks(index, weights) for index, weights in enumerate(attention)]
         return Evaluation(
             attention,
             output,
             [_by_row(*item) for item in zip(hidden, attention, self.points, strict=True)],
-            [see & ask[..., None] for see, ask in zip(visible, asking, strict=True)],
-            asking,
+            [visible for visible, _ in masks],
+            [asking for _, asking in masks],
             ids[0] if ids and ids[0].ndim == 2 else None,
         )
 
@@ -164,21 +164,27 @@ class Probe:
         number = path_of(self.points[index].name)[1]
         return made[min(number, len(made) - 1)] if made else torch.empty(0)
 
-    def _visible(self, index: int, weights: Tensor) -> Tensor:
-        """Return which keys queries have ever attended to: the batch and its masks are fixed."""
+    def _masks(self, index: int, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """Return which keys queries see, and which queries are no padding.
+
+        They see what they have ever attended to: the batch and its masks are fixed.
+        """
         if weights.ndim != 4:
-            return torch.zeros(0, 0, 0, dtype=torch.bool)
+            nothing = torch.zeros(0, 0, 0, dtype=torch.bool)
+            return nothing, nothing[0]
         now = (weights > 0).any(dim=1)
         before = self._reach.get(index)
         if before is not None and before.shape == now.shape:
-            now = now | before.to(now.device)
+            before = before.to(now.device)
+            now |= before
+            if torch.equal(now, before):
+                return self._seen[index]
         self._reach[index] = now
-        return now
+        asking = self._asking(index, now)
+        self._seen[index] = now & asking[..., None], asking
+        return self._seen[index]
 
-    def _asking(self, index: int, weights: Tensor) -> Tensor:
-        if weights.ndim != 4:
-            return torch.zeros(0, 0, dtype=torch.bool)
-        reach = self._reach[index]
+    def _asking(self, index: int, reach: Tensor) -> Tensor:
         some = reach.any(dim=-1)
         given = self._given_mask(self.points[index].name)
         if given is not None and given.shape == some.shape:
