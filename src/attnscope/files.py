@@ -47,7 +47,7 @@ def write_bytes(path: Path, data: bytes, *, sync: bool = False) -> Path:
         finally:
             temporary.unlink(missing_ok=True)
         if sync:
-            _sync(path.parent)
+            onto_disk(path.parent)
     return path
 
 
@@ -87,11 +87,12 @@ def sync_all(files: Iterable[Path], below: Path) -> None:
             folders.add(parent)
             parent = parent.parent
     with disk_full_as_sentence(below), ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        list(pool.map(_sync, files))
-        list(pool.map(_sync, folders))
+        list(pool.map(onto_disk, files))
+        list(pool.map(onto_disk, folders))
 
 
-def _sync(path: Path) -> None:
+def onto_disk(path: Path) -> None:
+    """Have a file or a folder on the disk on return, where the system can do that."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

@@ -15,9 +15,10 @@ from attnscope.experiment.runner import write_theory
 from attnscope.results import keep_findings, write_report
 from attnscope.trajectory import Lock, RunFolder, is_watched, open_run
 from attnscope.trajectory.check import Health, check_run
-from attnscope.trajectory.inventory import half_written
+from attnscope.trajectory.inventory import image_endings, tidy
 from attnscope.trajectory.lengths import settle
 from attnscope.trajectory.manifest import update_manifest
+from attnscope.trajectory.staging import clear
 from attnscope.trajectory.tree import run_status
 
 
@@ -29,6 +30,7 @@ def repair_run(path: str | Path) -> list[str]:
         AttnscopeError: it cannot be repaired; the message says why.
     """
     folder = RunFolder(Path(path))
+    clear(folder.path.parent)
     with Lock(folder.path, "attnscope check --repair"):
         health = check_run(path)
         if not health.manifest:
@@ -36,9 +38,7 @@ def repair_run(path: str | Path) -> list[str]:
                 f"'{folder.manifest_path}' {health.damage[0].what}: it cannot be rebuilt, since "
                 "only it says what the arrays are. Expected a copy of it from elsewhere."
             )
-        done = [f"took away {each.name}, half written" for each in half_written(folder)]
-        for each in half_written(folder):
-            each.unlink(missing_ok=True)
+        done = [f"took away {each.name}, half written" for each in tidy(folder)]
         _check_possible(folder, health)
         if is_watched(health.manifest):
             settle(folder.store, folder.state(0).get("recorded", {}))
@@ -68,21 +68,27 @@ def _check_possible(folder: RunFolder, health: Health) -> None:
 def _set_back(folder: RunFolder, health: Health) -> list[str]:
     """Let damaged runs of a study begin anew the next time."""
     done = []
-    for each in health.damage:
-        if each.run is not None:
-            each.path.unlink(missing_ok=True)  # It is nothing any more, and will be made again.
     for run in health.runs():
         which = health.manifest["runs"][run]
-        folder.state_path(run).unlink(missing_ok=True)
         folder.checkpoint_path(run).unlink(missing_ok=True)
+        folder.write_state(run, {})
         done.append(
             f"set {which['case']}, seed {which['seed']} back to its beginning: the same command "
             "with --resume runs it again"
         )
+    for each in health.damage:
+        if each.run is not None and each.kind == "readings":
+            each.path.unlink(missing_ok=True)  # It is nothing any more, and will be made again.
     if done:
         states = [folder.state(run) for run in range(len(health.manifest["runs"]))]
-        update_manifest(folder, theory=False, status=run_status(health.manifest, states))
+        status = run_status(health.manifest, states)
+        update_manifest(folder, theory=False, arrays=_founded(health), status=status)
     return done
+
+
+def _founded(health: Health) -> list[str]:
+    """Return the arrays without those of theory, so that the run opens without them."""
+    return [name for name in health.manifest["arrays"] if not name.startswith("theory/")]
 
 
 def _rebuild(folder: RunFolder, health: Health) -> list[str]:
@@ -90,15 +96,12 @@ def _rebuild(folder: RunFolder, health: Health) -> list[str]:
     kinds = {each.kind for each in health.damage}
     done = []
     if "theory" in kinds:
-        # Without the damaged theory the run opens.
-        kept = [n for n in health.manifest["arrays"] if not n.startswith("theory/")]
-        update_manifest(folder, theory=False, arrays=kept)
+        update_manifest(folder, theory=False, arrays=_founded(health))
         write_theory(folder, of_tree(open_run(folder.path)))
         done.append("laid theory over the readings again")
     if kinds & {"theory", "report"}:
         tree = open_run(folder.path)
-        folder.written_path.unlink(missing_ok=True)
         found = keep_findings(tree)
-        write_report(tree, found=found)
+        write_report(tree, found=found, figures=image_endings(folder))
         done.append("decided the claims and wrote the report again")
     return done

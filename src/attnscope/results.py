@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from attnscope.report import Page, Table, files_of, publish
 from attnscope.report.page import check_images
 from attnscope.trajectory import RunFolder
 from attnscope.trajectory.documents import as_json
-from attnscope.trajectory.inventory import report_of, write_noted
+from attnscope.trajectory.inventory import is_noted, report_of, write_noted
+from attnscope.trajectory.lock import REPORT, Lock
 from attnscope.trajectory.manifest import WATCHED
 
 
@@ -97,7 +99,10 @@ def keep_findings(tree: xr.DataTree, out: str | Path | None = None) -> list[Find
     """Decide every claim of a run and write ``findings.json``, where the ledger looks for it."""
     found = findings(tree)
     folder = _folder(tree, out)
-    write_noted(folder, folder.findings_path, as_json([finding.to_json() for finding in found]))
+    data = as_json([finding.to_json() for finding in found])
+    if not is_noted(folder, folder.findings_path, data):
+        with _reporting(folder, tree):
+            write_noted(folder, folder.findings_path, data)
     return found
 
 
@@ -124,8 +129,29 @@ def write_report(
     folder = _folder(tree, out)
     found = keep_findings(tree, out) if found is None else found
     page = replace(page_of(tree, found), images=tuple(figures))
-    with report_of(folder, files_of(folder.path, page)):
+    with _reporting(folder, tree), report_of(folder, files_of(folder.path, page)):
         return publish(folder.path, page)
+
+
+@contextmanager
+def _reporting(folder: RunFolder, tree: xr.DataTree) -> Iterator[None]:
+    """Let nobody else write findings and report, nor replace the run meanwhile.
+
+    Raises:
+        Busy: somebody does.
+        AttnscopeError: another run is there by now.
+    """
+    folder.path.mkdir(parents=True, exist_ok=True)
+    with Lock(folder.path, "findings and report", name=REPORT):
+        there = folder.manifest() if folder.manifest_path.exists() else None
+        if there is not None and str(folder.path) == tree.attrs.get("path"):
+            ours = (tree.attrs["study"], json.loads(tree.attrs["spec"]), tree.attrs["created"])
+            if ours != (there["study"], there["spec"], there.get("created", "")):
+                raise AttnscopeError(
+                    f"'{folder.path}' has been replaced by another run meanwhile: expected the run "
+                    "that the findings and the report are of. Nothing was written."
+                )
+        yield
 
 
 def _folder(tree: xr.DataTree, out: str | Path | None) -> RunFolder:

@@ -14,6 +14,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.experiment import Experiment, Study
 from attnscope.experiment.spec import settings
 from attnscope.studies.lu2021 import Query, Sen
+from attnscope.trajectory.documents import write_json
 from toy_study import Bowl
 
 
@@ -119,7 +120,7 @@ def test_a_manifest_out_of_bounds_gets_a_sentence_and_can_still_be_read(tmp_path
     path = tmp_path / "run" / "run.json"
     manifest = json.loads(path.read_text())
     manifest["spec"]["points"] = 1
-    path.write_text(json.dumps(manifest))
+    write_json(path, manifest)
     tree = attnscope.open_run(tmp_path / "run")
     assert tree["observables/x"].sizes["step"] == 31
     with pytest.raises(AttnscopeError, match="points = 1: expected 2 or more"):

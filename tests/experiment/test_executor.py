@@ -20,7 +20,7 @@ STUDY = Bowl().but(engine="descent", seeds=1)
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
     folder = RunFolder(tmp_path / "run")
-    runner._prepare(folder, STUDY, "")
+    runner._fill(folder, STUDY, "")
     return folder
 
 
@@ -37,7 +37,8 @@ def test_a_run_goes_on_from_its_checkpoint(folder: RunFolder, tmp_path: Path) ->
 
 
 def test_a_complete_run_is_left_alone(folder: RunFolder) -> None:
-    state = execute(folder, STUDY, 0)
+    execute(folder, STUDY, 0)
+    state = folder.state(0)
     broken = dataclasses.replace(STUDY, fault="bug")
     assert execute(folder, broken, 0) == state
 
@@ -45,7 +46,7 @@ def test_a_complete_run_is_left_alone(folder: RunFolder) -> None:
 def test_a_damaged_checkpoint_is_a_sentence(folder: RunFolder) -> None:
     execute(folder, STUDY, 0, interrupted=lambda: True)
     folder.checkpoint_path(0).write_bytes(b"?")
-    with pytest.raises(AttnscopeError, match="delete it to begin that run anew"):
+    with pytest.raises(AttnscopeError, match="Delete it to begin that run anew"):
         execute(folder, STUDY, 0)
     folder.checkpoint_path(0).unlink()
     assert execute(folder, STUDY, 0)["outcome"] == "finished"

@@ -15,6 +15,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.repair import repair_run
 from attnscope.trajectory import DamagedFile, RunFolder, open_run
 from attnscope.trajectory.check import check_run
+from attnscope.trajectory.manifest import update_manifest
 from toy_study import Bowl
 
 STUDY = Bowl().but(seeds=2)
@@ -76,6 +77,72 @@ def test_no_damage_passes_for_data(run: Path, how: str) -> None:
             # What is not of the trajectory does no harm to it.
             assert same(tree, whole), path
         path.write_bytes(kept)
+
+
+def exchange(one: Path, other: Path) -> None:
+    first, second = one.read_bytes(), other.read_bytes()
+    assert first != second
+    one.write_bytes(second)
+    other.write_bytes(first)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("trajectory.zarr/observables/x/c/0/0/0", "trajectory.zarr/observables/x/c/1/0/0"),
+        ("trajectory.zarr/theory/x/c/0/0/0", "trajectory.zarr/observables/x/c/1/0/0"),
+        ("trajectory.zarr/theory/x/zarr.json", "trajectory.zarr/observables/x/zarr.json"),
+        ("trajectory.zarr/data/start/zarr.json", "trajectory.zarr/observables/time/zarr.json"),
+        ("runs/0000.json", "runs/0001.json"),
+    ],
+)
+def test_files_that_are_whole_and_in_the_place_of_another_are_seen(
+    run: Path, one: str, other: str
+) -> None:
+    exchange(run / one, run / other)
+    damaged = {str(each.path.relative_to(run)) for each in check_run(run).damage}
+    assert damaged & {one, other}
+    with pytest.raises(DamagedFile):
+        open_run(run)
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
+    from attnscope.engines import Checkpoint
+    from attnscope.trajectory.checkpoint import load_checkpoint, save_checkpoint
+
+    for run in range(2):
+        values = {"step": run}
+        save_checkpoint(tmp_path / f"{run:04d}.safetensors", Checkpoint({}, values))
+    exchange(tmp_path / "0000.safetensors", tmp_path / "0001.safetensors")
+    with pytest.raises(DamagedFile, match="checkpoint of another run"):
+        load_checkpoint(tmp_path / "0000.safetensors")
+
+
+def test_a_state_that_is_gone_is_missed(run: Path) -> None:
+    (run / "runs/0001.json").unlink()
+    with pytest.raises(DamagedFile, match=r"runs/0001\.json' is gone"):
+        open_run(run)
+
+
+def test_theory_that_was_being_written_is_not_there_yet(run: Path, made: Path) -> None:
+    """As a kill between its metadata and their digests leaves it."""
+    folder = RunFolder(run)
+    kept = [name for name in folder.manifest()["arrays"] if not name.startswith("theory/")]
+    update_manifest(folder, arrays=kept, theory=False)
+    about = run / "trajectory.zarr/theory/zarr.json"
+    about.write_text('{"zarr_format": 3, "node_type": "group"}')
+    assert "theory" not in open_run(run).children
+    tree = attnscope.run(STUDY, run, workers=1)
+    assert tree["theory"].to_dataset().identical(open_run(made)["theory"].to_dataset())
+
+
+def test_one_repair_is_enough_to_go_on(run: Path, made: Path) -> None:
+    damage(run / "trajectory.zarr/observables/x/c/1/0/0", "cut", random.Random(0))
+    damage(run / "trajectory.zarr/theory/x/c/0/0/0", "cut", random.Random(0))
+    repair_run(run)
+    tree, whole = attnscope.run(STUDY, run, workers=1), open_run(made)
+    for group in ("observables", "theory", "data"):
+        assert tree[group].to_dataset().identical(whole[group].to_dataset())
 
 
 def test_the_damaged_file_is_named_and_the_rest_opens(run: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from attnscope.errors import AttnscopeError
 from attnscope.trajectory import lock as locks
-from attnscope.trajectory.lock import NAME, Busy, Lock, is_free, owner_of
+from attnscope.trajectory.lock import NAME, Busy, Lock, owner_of
 
 HOLD = """
 import sys, time
@@ -40,8 +40,7 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 def test_the_second_is_told_who_is_there(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
     with pytest.raises(Busy, match=rf"process {holder.pid} on .* since \d{{4}}-.*a long run"):
         Lock(tmp_path, "mine")
-    assert not is_free(tmp_path)
-    assert owner_of(tmp_path)["process"] == holder.pid
+    assert owner_of(tmp_path / NAME)["process"] == holder.pid
 
 
 def test_a_killed_owner_leaves_nothing_in_the_way(
@@ -50,9 +49,8 @@ def test_a_killed_owner_leaves_nothing_in_the_way(
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     assert (tmp_path / NAME).exists()
-    assert is_free(tmp_path)
     with Lock(tmp_path, "mine"):
-        assert owner_of(tmp_path)["process"] == os.getpid()
+        assert owner_of(tmp_path / NAME)["process"] == os.getpid()
     assert not (tmp_path / NAME).exists()
 
 

@@ -35,6 +35,7 @@ def test_everything_about_a_run_is_in_it(tmp_path: Path) -> None:
         "command": "attnscope run lu2021.sen",
         "status": "not begun",
         "arrays": ["data/word", "observables/loss"],
+        "sums": {},
     }
 
 

@@ -29,7 +29,7 @@ def written(tmp_path: Path) -> Path:
 
 def test_dimensions_and_coordinates(written: Path) -> None:
     tree = open_run(written)
-    assert set(tree.children) == {"observables", "params", "stats"}
+    assert set(tree.children) == {"data", "observables", "params", "stats"}
     x = tree["observables/x"]
     assert x.dims == ("run", "step", "coordinate")
     assert x["case"].to_numpy().tolist() == ["case 0", "case 1"]

@@ -15,8 +15,8 @@ from attnscope.errors import AttnscopeError
 from attnscope.experiment.base import Experiment
 from attnscope.trajectory import RunFolder
 from attnscope.trajectory.folder import beside, holds_something
-from attnscope.trajectory.inventory import foreign, half_written
-from attnscope.trajectory.lock import Lock
+from attnscope.trajectory.inventory import foreign, tidy
+from attnscope.trajectory.lock import REPORT, Lock
 from attnscope.trajectory.staging import clear, new_folder
 
 LONGEST = 200
@@ -62,12 +62,13 @@ def place_of(
     with contextlib.ExitStack() as held:
         lock = held.enter_context(Lock(path, what))
         if overwrite:
+            # Whoever writes its report now would write it into the new one.
+            held.enter_context(Lock(path, what, name=REPORT))
             _check_ours(folder)
             lock = held.enter_context(new_folder(path, what, make, old=lock))
         else:
             check_same(folder, experiment)
-            for left in half_written(folder):
-                left.unlink(missing_ok=True)
+            tidy(folder)
         yield folder, lock
 
 

@@ -19,7 +19,7 @@ from attnscope.experiment.signals import Stop, stopping
 from attnscope.files import sync_all
 from attnscope.trajectory import Lock, RunFolder, create_store, open_run, run_status
 from attnscope.trajectory.groups import write_group
-from attnscope.trajectory.manifest import update_manifest, write_manifest
+from attnscope.trajectory.manifest import sums_of, update_manifest, write_manifest
 from attnscope.workers import Pool
 
 RUNS = Path("runs")
@@ -152,9 +152,12 @@ def write_theory(folder: RunFolder, experiment: Experiment) -> None:
     listed = [n for n in folder.manifest()["arrays"] if not n.startswith("theory/")]
     update_manifest(folder, arrays=listed)
     names = write_group(folder.store, "theory", theory)
-    others = folder.store.glob("data/**/*")
+    # Chunks of readings are on the disk; what is said of them, times and ground truth may not be.
+    others = [*folder.store.rglob("zarr.json"), *folder.store.glob("data/*/c/**/*")]
+    others += folder.store.glob("*/time*/c/**/*")
     sync_all([file for file in others if file.is_file()], folder.store)
-    update_manifest(folder, sync=True, arrays=sorted([*listed, *names]), theory=True)
+    names = sorted([*listed, *names])
+    update_manifest(folder, sync=True, arrays=names, sums=sums_of(folder, names), theory=True)
 
 
 def _has_theory(folder: RunFolder) -> bool:
@@ -214,6 +217,7 @@ def _fill(folder: RunFolder, experiment: Experiment, command: str) -> None:
         lr=experiment.unit,
         command=command,
         arrays=arrays,
+        sums=sums_of(folder, arrays),
     )
 
 

@@ -23,6 +23,7 @@ from zarr.codecs import Crc32cCodec, ZstdCodec
 from attnscope.errors import AttnscopeError
 from attnscope.files import write_bytes
 from attnscope.trajectory.documents import DamagedFile
+from attnscope.trajectory.folder import ALWAYS
 from attnscope.trajectory.metadata import SUM, checksum, is_whole, seal
 
 LEVEL = 0
@@ -115,13 +116,20 @@ class ChunkedArray:
             Crc32cCodec in kinds,
         )
 
-    def write(self, number: int, data: bytes) -> None:
-        """Write the chunk of a number, all its readings at once."""
+    def write(self, number: int, data: bytes) -> bytes:
+        """Write the chunk of a number, all its readings at once; return its checksum."""
         if not data:
-            return  # A reading without any number has no chunks.
+            return b""  # A reading without any number has no chunks.
         if self.packed:
             data = Zstd(LEVEL).encode(data)
-        write_bytes(self.file(number), data + checksum(data) if self.checked else data)
+        sum = checksum(data) if self.checked else b""
+        write_bytes(self.file(number), data + sum)
+        return sum
+
+    def sum_of(self, number: int) -> bytes:
+        """Return the checksum of a chunk that is on disk."""
+        file = self.file(number)
+        return file.read_bytes()[-SUM:] if self.checked and file.is_file() else b""
 
     def read(self, number: int) -> np.ndarray | None:
         """Return the chunk of a number; ``None`` if it was never written.
@@ -161,13 +169,12 @@ class Store:
     Args:
         path: where it goes; nothing is there yet.
         attrs: attributes of the root group.
-        groups: names of groups that are there even if they stay empty.
     """
 
-    def __init__(self, path: Path, attrs: dict[str, Any], *groups: str) -> None:
+    def __init__(self, path: Path, attrs: dict[str, Any]) -> None:
         self.path = path
         self.root = zarr.open_group(path, mode="w-", zarr_format=3, attributes=attrs)
-        for name in ("observables", "params", *groups):
+        for name in ALWAYS:
             self.root.create_group(name)
             seal(path / name / "zarr.json")
         seal(path / "zarr.json")
@@ -229,6 +236,10 @@ class Store:
         seal(path / "zarr.json")
         self.names.append(f"{variable.group}/{variable.name}")
         return ChunkedArray.open(path, None if variable.is_clock else 0, array)
+
+    def moved(self, path: Path) -> None:
+        """Hear that the store lies elsewhere now."""
+        self.path, self.root = path, zarr.open_group(path, mode="r+")
 
     def fitted(self, variable: Variable, shape: tuple[int, ...]) -> Variable:
         """Return a variable whose axes fit the others of its group.

@@ -10,6 +10,7 @@ looks on sees all variables equally long.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -85,18 +86,29 @@ class Channel:
         self, array: ChunkedArray, submit: Callable[..., None] = write_now, count: int = 0
     ) -> None:
         self.array, self.submit = array, submit
+        self.sums: dict[int, bytes] = {}
         self.shape, self.length = array.shape, array.length
         self.inner = self.shape[1:] if self.shape[:1] == (1,) else self.shape
         self.free: SimpleQueue[_Buffer] = SimpleQueue()
         self.made = 0
         self.buffer = self._empty()
         self.go_to(count)
-        self.first = self.end = count // self.length
+        self.first = self.end = self.full = count // self.length
 
     @property
     def written(self) -> tuple[int, int]:
         """The first chunk that is on disk, and the number after the last one."""
         return self.first, self.first if self.array.empty else self.end
+
+    def sums_of(self, ended: bool) -> str:
+        """Return the checksums of chunks on disk that will not change, as hexadecimal text.
+
+        Args:
+            ended: whether nothing more comes, so that the last chunk will not change either.
+        """
+        last = self.end if ended else self.full
+        known = (self.sums.get(number) for number in range(self.first, last))
+        return "".join(sum.hex() for sum in itertools.takewhile(bool, known) if sum)
 
     def files(self, since: int = 0) -> list[Path]:
         """Return the files of the chunks that have been written, from one of them on."""
@@ -108,6 +120,9 @@ class Channel:
         self.count = self.flushed = count
         self.end = math.ceil(count / self.length)
         self.start = count - count % self.length
+        self.full = self.start // self.length
+        for number in range(self.full):
+            self.sums.setdefault(number, self.array.sum_of(number))
         if count > self.start:
             kept = self.array.read(self.start // self.length)
             if kept is not None:
@@ -139,7 +154,8 @@ class Channel:
             return False
         number = self.start // self.length
         self.submit(
-            lambda: self._write(number, buffer.array.tobytes()), partial(self.free.put, buffer)
+            lambda: self._write(number, buffer.array.tobytes(), full=True),
+            partial(self.free.put, buffer),
         )
         self.start = self.flushed = self.count
         self.buffer = self._empty()
@@ -152,9 +168,10 @@ class Channel:
             number = self.start // self.length
             self.submit(partial(self._write, number, self.buffer.array.tobytes()))
 
-    def _write(self, number: int, data: bytes) -> None:
-        self.array.write(number, data)
+    def _write(self, number: int, data: bytes, full: bool = False) -> None:
+        self.sums[number] = self.array.write(number, data)
         self.end = max(self.end, number + 1)
+        self.full = number + 1 if full else number
 
     def _empty(self) -> _Buffer:
         if self.free.empty() and self.made <= SPARES:

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from attnscope.errors import AttnscopeError
 from attnscope.trajectory.checkpoint import load_checkpoint
 from attnscope.trajectory.documents import DamagedFile
-from attnscope.trajectory.folder import CHECKED, RunFolder
+from attnscope.trajectory.folder import CHECKED, GROWING, RunFolder
 from attnscope.trajectory.inventory import changed, half_written
-from attnscope.trajectory.loading import GROWING, look
+from attnscope.trajectory.loading import look
 from attnscope.trajectory.tree import states_of
 
 Kind = Literal["manifest", "readings", "state", "data", "theory", "checkpoint", "report"]

@@ -23,7 +23,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint atomically; Python's floats survive JSON to the last bit."""
     tensors = {name: value.detach().clone() for name, value in checkpoint.tensors.items()}
     values = json.dumps(checkpoint.values)
-    about = {"values": values, "crc32c": _checksum(tensors, values)}
+    about = {"values": values, "crc32c": _checksum(tensors, values), "run": path.stem}
     write_bytes(path, save(tensors, metadata=about), sync=True)
 
 
@@ -45,6 +45,8 @@ def load_checkpoint(path: Path) -> Checkpoint | None:
     # Older versions wrote no checksum.
     if about.get("crc32c", said := _checksum(tensors, about["values"])) != said:
         raise DamagedFile(path, "is damaged (it does not fit its checksum)", ADVICE)
+    if about.get("run", path.stem) != path.stem:
+        raise DamagedFile(path, "is the checkpoint of another run", ADVICE)
     return checkpoint
 
 

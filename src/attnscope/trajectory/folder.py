@@ -13,12 +13,13 @@ Every file appears whole or not at all: it is written beside its place and then 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from attnscope.errors import AttnscopeError
-from attnscope.trajectory.documents import DamagedFile, read_json, read_sealed
+from attnscope.trajectory.documents import DamagedFile, read_json, read_sealed, write_json
 
 FORMAT = 2
 """Version of this layout. A reader refuses a run with a larger one."""
@@ -26,6 +27,10 @@ CHECKED = 2
 """From this format on everything has a checksum or a digest, and the arrays are listed."""
 HINT = "Expected JSON with a format number, as `attnscope run` writes it."
 
+GROWING = ("observables", "params")
+"""Groups whose chunks appear while runs go on; those of the others are all there at once."""
+ALWAYS = ("data", *GROWING)
+"""Groups that every store has, with arrays or without."""
 ENDLESS = 2**40
 """Length that is written for arrays which still grow; the run's state says how long they are."""
 
@@ -96,6 +101,10 @@ class RunFolder:
             raise DamagedFile(path, "is not a manifest of a run", HINT)
         return read_sealed(path, sealed=version >= CHECKED)
 
+    def write_state(self, run: int, state: Mapping[str, Any], *, sync: bool = False) -> None:
+        """Write how far a run is."""
+        write_json(self.state_path(run), {"run": run, **state}, sync=sync)
+
     def state(self, run: int) -> dict[str, Any]:
         """Read how far a run is; empty if it has not begun.
 
@@ -107,9 +116,9 @@ class RunFolder:
             state = read_sealed(self.state_path(run), sealed=False)
         except FileNotFoundError:
             return {}
-        recorded, chunks = state.get("recorded", {}), state.get("chunks", {})
-        if not isinstance(recorded, dict) or not isinstance(chunks, dict):
-            raise DamagedFile(self.state_path(run), "is not the state of a run")
+        parts = (state.get(name, {}) for name in ("recorded", "chunks", "sums"))
+        if not all(isinstance(part, dict) for part in parts) or state.get("run", run) != run:
+            raise DamagedFile(self.state_path(run), "is not the state of that run")
         return state
 
 

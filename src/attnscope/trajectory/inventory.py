@@ -6,18 +6,17 @@ deleted or replaced.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from attnscope.errors import AttnscopeError
 from attnscope.files import HALF_WRITTEN, read_bytes, write_bytes
 from attnscope.trajectory.documents import DamagedFile, read_sealed, write_json
 from attnscope.trajectory.folder import CHECKED, RunFolder
-from attnscope.trajectory.lock import NAME as LOCK
+from attnscope.trajectory.lock import NAME, REPORT, Busy, Lock
 
 LIMIT = 2**32
 """Bytes that a file of a report may have."""
@@ -30,6 +29,8 @@ NAMED = re.compile(
 """What a run consists of but for its report."""
 REPORTED = re.compile(r"report\.html|figures/[^/]+\.(?:png|svg|pdf|csv)|tables/[^/]+\.csv")
 """What a report consists of."""
+ABSENT = ""
+"""Stands for the digest of a file that may not be there."""
 HALF_WRITTEN_CHUNK = re.compile(r"[^/]+\.[0-9a-f]{32}\.partial")
 """Names that Zarr gives to files which it will move to their places."""
 
@@ -53,11 +54,27 @@ def report_of(folder: RunFolder, files: Iterable[Path]) -> Iterator[None]:
 def write_noted(folder: RunFolder, path: Path, data: bytes) -> None:
     """Write a file whose digest is kept elsewhere; a kill in between leaves one that fits."""
     noted, name, digest = _noted(folder), path.name, _digest(data)
-    with contextlib.suppress(FileNotFoundError):
-        noted[name] = [_digest(read_bytes(path, LIMIT)), digest]
-        write_json(folder.written_path, {"files": noted, "writing": False})
+    writing = _is_writing(folder)  # A report that was never finished stays so.
+    try:
+        before = _digest(read_bytes(path, LIMIT))
+    except FileNotFoundError:
+        before = ABSENT
+
+    def note(*fitting: str) -> None:
+        files = {**noted, name: list(fitting)}
+        write_json(folder.written_path, {"files": files, "writing": writing})
+
+    note(before, digest)
     write_bytes(path, data)
-    write_json(folder.written_path, {"files": {**noted, name: [digest]}, "writing": False})
+    note(digest)
+
+
+def is_noted(folder: RunFolder, path: Path, data: bytes) -> bool:
+    """Return whether a file holds that already, and its digest is kept."""
+    try:
+        return read_bytes(path, LIMIT) == data and _noted(folder).get(path.name) == [_digest(data)]
+    except (FileNotFoundError, AttnscopeError):
+        return False
 
 
 def read_noted(folder: RunFolder, path: Path) -> bytes:
@@ -93,7 +110,7 @@ def foreign(folder: RunFolder) -> Iterator[Path]:
         elif (
             path.is_dir()
             or _is_left(path)
-            or name == LOCK
+            or name in (NAME, REPORT)
             or NAMED.fullmatch(name)
             or (writing and REPORTED.fullmatch(name))
         ):
@@ -102,11 +119,32 @@ def foreign(folder: RunFolder) -> Iterator[Path]:
             yield path
 
 
+def is_reported(folder: RunFolder) -> bool:
+    """Return whether a report is there, and whoever wrote it came to the end."""
+    return folder.report_path.exists() and not _is_writing(folder)
+
+
+def image_endings(folder: RunFolder) -> tuple[str, ...]:
+    """Return the kinds of image files that a report has figures as."""
+    found = {Path(name).suffix[1:] for name in _noted(folder) if name.startswith("figures/")}
+    return tuple(sorted(found - {"csv"}))
+
+
 def half_written(folder: RunFolder) -> Iterator[Path]:
     """Yield what a killed process left of files that it was about to move to their places."""
     for path in folder.path.rglob("*"):
         if _is_left(path) and path.is_file() and not path.is_symlink():
             yield path
+
+
+def tidy(folder: RunFolder) -> list[Path]:
+    """Take away what killed processes left in a run; only for whoever holds its lock."""
+    left = list(half_written(folder))
+    for path in left:
+        path.unlink(missing_ok=True)
+    with suppress(Busy):  # Somebody alive writes the report.
+        Lock(folder.path, "tidying", name=REPORT, patience=0.0).release()
+    return left
 
 
 def changed(folder: RunFolder) -> Iterator[DamagedFile]:
@@ -119,16 +157,19 @@ def changed(folder: RunFolder) -> Iterator[DamagedFile]:
     reported = folder.findings_path.exists() or folder.report_path.exists()
     if reported and not noted and folder.manifest()["format"] >= CHECKED:
         yield DamagedFile(folder.written_path, "is gone")
-    if _is_writing(folder):
+    writing = _is_writing(folder)
+    if writing:
         yield DamagedFile(folder.report_path, "was being written when its writer ended")
-        return
     for name, said in noted.items():
+        if writing and REPORTED.fullmatch(name):
+            continue
         file = folder.path / name
         try:
             if _digest(read_bytes(file, LIMIT)) not in said:
                 yield DamagedFile(file, "is not what was written")
         except FileNotFoundError:
-            yield DamagedFile(file, "is gone")
+            if ABSENT not in said:
+                yield DamagedFile(file, "is gone")
         except AttnscopeError as error:
             yield DamagedFile(file, str(error))
 

@@ -19,14 +19,9 @@ from zarr.storage import MemoryStore
 from attnscope.errors import AttnscopeError
 from attnscope.files import read_bytes
 from attnscope.trajectory.documents import DamagedFile
-from attnscope.trajectory.folder import CHECKED, RunFolder
+from attnscope.trajectory.folder import ALWAYS, CHECKED, GROWING, RunFolder
 from attnscope.trajectory.lengths import settled
-from attnscope.trajectory.metadata import Layout, is_whole, read_metadata
-
-CHUNK_LIMIT = 2**33
-"""Bytes that a chunk may have."""
-GROWING = ("observables", "params")
-"""Groups whose chunks appear while runs go on; those of the others are all there at once."""
+from attnscope.trajectory.metadata import LIMIT, SUM, Layout, is_whole, read_metadata
 
 
 @dataclass
@@ -73,8 +68,9 @@ def look(
         found.damage.append(DamagedFile(folder.store, "is gone"))
         return found
     names = _names(folder.store, manifest, states, sealed)
-    expected = {name.split("/")[0] for name in names} | set(GROWING if sealed else ())
-    groups = ["", *sorted(expected | _groups(folder.store))]
+    # Theory that was being written when its writer ended is not there yet.
+    always = ALWAYS if sealed else _groups(folder.store)
+    groups = ["", *sorted({name.split("/")[0] for name in names}.union(always))]
     for group in groups:
         _about(found, folder.store, group, sealed)
     arrays: dict[str, Layout] = {}
@@ -95,7 +91,7 @@ def look(
     known = states[0].get("recorded", {}) if states else {}
     for name, layout in settled(arrays, known).items():
         expected = _expected(name, layout, states, sealed)
-        if _chunks(found, name, layout, expected):
+        if _chunks(found, name, layout, expected, _sums(name, layout, manifest, states)):
             found.files[f"{name}/zarr.json"] = json.dumps(layout.metadata).encode()
     return found
 
@@ -160,7 +156,33 @@ def _expected(
     return expected & set(layout.places())
 
 
-def _chunks(found: Found, name: str, layout: Layout, expected: set[tuple[int, ...]]) -> bool:
+def _sums(
+    name: str, layout: Layout, manifest: Mapping[str, Any], states: Sequence[Mapping[str, Any]]
+) -> dict[tuple[int, ...], str]:
+    """Return the checksums that chunks must have, so that each is the one of its place."""
+    places = list(layout.places())
+    known = dict(zip(places, _parts(manifest.get("sums", {}).get(name)), strict=False))
+    tail = (0,) * (len(layout.shape) - 1)
+    for run, state in enumerate(states):
+        first = state.get("chunks", {}).get(name, (0, 0))[0]
+        for number, sum in enumerate(_parts(state.get("sums", {}).get(name)), first):
+            known[(run, number, *tail[1:]) if "run" in layout.dims else (number, *tail)] = sum
+    return known
+
+
+def _parts(text: object) -> list[str]:
+    """Return the checksums in a text of several."""
+    said = text if isinstance(text, str) else ""
+    return [said[at : at + 2 * SUM] for at in range(0, len(said), 2 * SUM)]
+
+
+def _chunks(
+    found: Found,
+    name: str,
+    layout: Layout,
+    expected: set[tuple[int, ...]],
+    sums: Mapping[tuple[int, ...], str],
+) -> bool:
     """Read the chunks of an array; return whether the array can be shown."""
     growing = name.split("/")[0] in GROWING
     whole = True
@@ -168,7 +190,7 @@ def _chunks(found: Found, name: str, layout: Layout, expected: set[tuple[int, ..
         key = layout.key(place)
         file = layout.folder / key
         try:
-            data = read_bytes(file, CHUNK_LIMIT)
+            data = read_bytes(file, LIMIT)
         except FileNotFoundError:
             if place in expected:
                 found.damage.append(DamagedFile(file, "is gone"))
@@ -180,6 +202,10 @@ def _chunks(found: Found, name: str, layout: Layout, expected: set[tuple[int, ..
             continue
         if layout.checked and not is_whole(data):
             found.damage.append(DamagedFile(file, "is damaged (it does not fit its checksum)"))
+            whole = False
+            continue
+        if place in sums and data[-SUM:].hex() != sums[place]:
+            found.damage.append(DamagedFile(file, "is not what was written there"))
             whole = False
             continue
         found.files[f"{name}/{key}"] = data

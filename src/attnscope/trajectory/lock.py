@@ -26,6 +26,8 @@ if sys.platform != "win32":
     import fcntl
 
 NAME = ".writer"
+REPORT = ".report-writer"
+"""The lock of whoever writes findings and a report, which may be done while training goes on."""
 PATIENCE = 5.0
 """Seconds that the workers of a process which has died get to follow it."""
 
@@ -40,6 +42,8 @@ class Lock:
     Args:
         folder: it has to exist.
         what: what the owner does, in words for whoever comes second.
+        name: of the lock; writers of reports have one of their own.
+        patience: seconds that the workers of a dead owner get; ``PATIENCE`` unless given.
 
     Raises:
         Busy: somebody else has it; the message says who, and since when.
@@ -47,32 +51,34 @@ class Lock:
         FileNotFoundError: the folder is gone.
     """
 
-    def __init__(self, folder: Path, what: str) -> None:
-        self.path = folder / NAME
-        self._file = self._take(what)
+    def __init__(
+        self, folder: Path, what: str, *, name: str = NAME, patience: float | None = None
+    ) -> None:
+        self.path = folder / name
+        self._file = self._take(what, PATIENCE if patience is None else patience)
 
     @property
     def descriptor(self) -> int:
         """The open file, for workers to hold."""
         return self._file
 
-    def _take(self, what: str) -> int:
-        deadline = time.monotonic() + PATIENCE
+    def _take(self, what: str, patience: float) -> int:
+        deadline = time.monotonic() + patience
         while True:
             file = _open(self.path)
             try:
                 taken = _try(file, self.path)
                 # Whoever had it before may have taken the file away: then this one means nothing.
                 if taken and _same(file, self.path):
-                    text = json.dumps(_owner(what)).encode()
-                    os.ftruncate(file, 0)
-                    os.pwrite(file, text, 0)
+                    with contextlib.suppress(OSError):  # On a full disk it holds all the same.
+                        os.ftruncate(file, 0)
+                        os.pwrite(file, json.dumps(_owner(what)).encode(), 0)
                     return file
             except BaseException:
                 os.close(file)
                 raise
             os.close(file)
-            owner = owner_of(self.path.parent)
+            owner = owner_of(self.path)
             gone = not owner or _is_dead(owner)
             if not taken and (not gone or time.monotonic() > deadline):
                 raise Busy(
@@ -92,7 +98,7 @@ class Lock:
 
     def moved(self, folder: Path) -> None:
         """Hear that the folder has another name now."""
-        self.path = folder / NAME
+        self.path = folder / self.path.name
 
     def __enter__(self) -> Self:
         """Return the lock."""
@@ -108,22 +114,10 @@ class Lock:
         self.release()
 
 
-def is_free(folder: Path) -> bool:
-    """Return whether nobody alive writes to a folder; where there is no lock, nobody does."""
+def owner_of(lock: Path) -> dict[str, Any]:
+    """Return what a lock's file says of its owner; empty if it says nothing."""
     try:
-        file = os.open(folder / NAME, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return not (folder / NAME).exists()
-    try:
-        return _try(file, folder / NAME)
-    finally:
-        os.close(file)
-
-
-def owner_of(folder: Path) -> dict[str, Any]:
-    """Return what the lock of a folder says of its owner; empty if it says nothing."""
-    try:
-        owner = json.loads(read_bytes(folder / NAME, 10_000))
+        owner = json.loads(read_bytes(lock, 10_000))
         return owner if isinstance(owner, dict) else {}
     except (AttnscopeError, OSError, ValueError, RecursionError):
         return {}
@@ -170,7 +164,7 @@ def _try(file: int, path: Path) -> bool:
     except OSError as error:
         if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL):
             raise
-        owner = owner_of(path.parent)  # This file system has no locks.
+        owner = owner_of(path)  # This file system has no locks.
         return not owner or _is_dead(owner)
 
 

@@ -6,10 +6,12 @@ import datetime
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from types import MappingProxyType
 from typing import Any
 
 from attnscope.trajectory.documents import write_json
-from attnscope.trajectory.folder import FORMAT, RunFolder
+from attnscope.trajectory.folder import FORMAT, GROWING, RunFolder
+from attnscope.trajectory.metadata import Layout, read_metadata
 
 WATCHED = "watched"
 """The experiment of a run that is somebody's own training."""
@@ -27,6 +29,7 @@ def write_manifest(
     command: str = "",
     status: str = "not begun",
     arrays: Sequence[str] = (),
+    sums: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Write the manifest of a new run.
 
@@ -40,6 +43,7 @@ def write_manifest(
         command: the command line that asked for it.
         status: how far it is, as a sentence.
         arrays: names of those that are there already, ``group/variable``.
+        sums: what :func:`sums_of` says of them.
     """
     from attnscope import __version__
 
@@ -59,8 +63,23 @@ def write_manifest(
         "command": command,
         "status": status,
         "arrays": sorted(arrays),
+        "sums": dict(sums),
     }
     write_json(folder.manifest_path, manifest)
+
+
+def sums_of(folder: RunFolder, arrays: Sequence[str]) -> dict[str, str]:
+    """Return the checksums of the chunks of arrays that are written at once and stay as they are.
+
+    So a chunk that takes the place of another one is seen. Those of readings are in the states.
+    """
+    sums = {}
+    for name in arrays:
+        metadata = read_metadata(folder.store / name / "zarr.json", sealed=True)
+        layout = Layout(folder.store / name, metadata)
+        if name.split("/")[0] not in GROWING or "run" not in layout.dims:
+            sums[name] = layout.sums()
+    return sums
 
 
 def update_manifest(folder: RunFolder, *, sync: bool = False, **changes: Any) -> None:

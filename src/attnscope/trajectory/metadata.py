@@ -1,6 +1,7 @@
 """What a Zarr store says of its groups and arrays, with a digest by which damage is seen.
 
-``zarr.json`` is Zarr's own; the digest of everything else in it is one of its attributes.
+``zarr.json`` is Zarr's own; the digest of everything else in it, and of its place in the store, is
+one of its attributes.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from typing import Any
 
 import google_crc32c
 
-from attnscope.files import write_bytes
+from attnscope.files import read_bytes, write_bytes
 from attnscope.trajectory.documents import DamagedFile, digest_of, read_json
 
 SEAL = "attnscope_digest"
 """The attribute that holds the digest."""
 SUM = 4
 """Bytes of a checksum at the end of a chunk."""
+LIMIT = 2**33
+"""Bytes that a chunk may have."""
 
 
 def seal(file: Path) -> None:
@@ -33,7 +36,7 @@ def write_metadata(file: Path, metadata: dict[str, Any]) -> None:
     """Write a ``zarr.json`` with its digest."""
     attributes = {k: v for k, v in metadata.get("attributes", {}).items() if k != SEAL}
     said = json.loads(json.dumps({**metadata, "attributes": attributes}))
-    said["attributes"] = {**attributes, SEAL: digest_of(said)}
+    said["attributes"] = {**attributes, SEAL: _digest(file, said)}
     write_bytes(file, json.dumps(said, indent=1).encode())
 
 
@@ -54,10 +57,16 @@ def read_metadata(file: Path, *, sealed: bool) -> dict[str, Any]:
     if not isinstance(metadata, dict) or not isinstance(metadata.get("attributes", {}), dict):
         raise DamagedFile(file, "is damaged (it is no metadata of Zarr)")
     said = metadata.get("attributes", {}).pop(SEAL, None)
-    if (sealed or said is not None) and said != digest_of(metadata):
+    if (sealed or said is not None) and said != _digest(file, metadata):
         what = "has no digest" if said is None else "does not fit its digest"
         raise DamagedFile(file, f"is damaged (it {what})")
     return metadata
+
+
+def _digest(file: Path, metadata: dict[str, Any]) -> str:
+    """Return the digest of metadata that lie there, and not elsewhere in the store."""
+    place = itertools.takewhile(lambda folder: folder.suffix != ".zarr", file.parents)
+    return digest_of({**metadata, "place": "/".join(folder.name for folder in place)})
 
 
 def checksum(data: bytes) -> bytes:
@@ -108,6 +117,11 @@ class Layout:
         """Yield the numbers of every chunk that the array can have."""
         counts = [math.ceil(n / c) for n, c in zip(self.shape, self.chunks, strict=True)]
         yield from itertools.product(*map(range, counts))
+
+    def sums(self) -> str:
+        """Return the checksums of all chunks, one after the other, as hexadecimal text."""
+        files = [self.folder / self.key(place) for place in self.places()]
+        return "".join(read_bytes(file, LIMIT)[-SUM:].hex() for file in files)
 
     def key(self, place: tuple[int, ...]) -> str:
         """Return the name of a chunk below the array's folder."""

@@ -15,13 +15,12 @@ import re
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from attnscope.errors import AttnscopeError
-from attnscope.files import disk_full_as_sentence
-from attnscope.trajectory.lock import Busy, Lock, is_free
+from attnscope.files import disk_full_as_sentence, onto_disk
+from attnscope.trajectory.lock import Busy, Lock
 
 HIDDEN = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.attnscope(?P<aside>-aside)?")
 """Names of what is not yet under its own, not any more, or has stepped aside for a moment."""
@@ -46,15 +45,14 @@ def staged(place: Path, what: str) -> tuple[Path, Lock]:
                 f"'{place}' cannot be made ({reason}): expected a place to write to."
             ) from error
         # Somebody who clears away what dead processes left may take it for such a thing.
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, Busy):
             return new, Lock(new, what)
 
 
-@contextmanager
 def new_folder(
     place: Path, what: str, fill: Callable[[Path], None], old: Lock | None = None
-) -> Iterator[Lock]:
-    """Fill a new folder, move it to its place, and hold its lock.
+) -> Lock:
+    """Fill a new folder, move it to its place, and return its lock.
 
     Args:
         place: where it goes; nothing or an empty folder is there, or else what ``old`` locks.
@@ -68,21 +66,22 @@ def new_folder(
     clear(place.parent)
     new, lock = staged(place, what)
     try:
-        try:
-            fill(new)
-            if old is None:
-                _enter(new, place)
-            else:
-                replace(new, place)
-            lock.moved(place)
-        finally:
-            # What is under the hidden name now is the old folder, or the new one that failed.
-            shutil.rmtree(new, ignore_errors=True)
-            if old is not None:
-                old.release()
-        yield lock
-    finally:
+        fill(new)
+        if old is None:
+            _enter(new, place)
+        else:
+            replace(new, place)
+        lock.moved(place)
+        onto_disk(place.parent)
+    except BaseException:
         lock.release()
+        raise
+    finally:
+        # What is under the hidden name now is the old folder, or the new one that failed.
+        shutil.rmtree(new, ignore_errors=True)
+        if old is not None:
+            old.release()
+    return lock
 
 
 def _enter(new: Path, place: Path) -> None:
@@ -135,9 +134,19 @@ def clear(parent: Path) -> None:
     with contextlib.suppress(OSError):
         for path in parent.iterdir():
             match = HIDDEN.fullmatch(path.name)
-            if match is None or path.is_symlink() or not path.is_dir() or not is_free(path):
-                continue
-            if match["aside"] and not (parent / match["name"]).exists():
-                os.rename(path, parent / match["name"])
-            else:
-                shutil.rmtree(path, ignore_errors=True)
+            if match is not None and path.is_dir() and not path.is_symlink():
+                _clear(path, parent / match["name"] if match["aside"] else None)
+
+
+def _clear(path: Path, back: Path | None) -> None:
+    """Take a folder away, or back to where it stepped aside from, unless somebody alive has it."""
+    try:
+        lock = Lock(path, "clearing away what a dead process left", patience=0.0)
+    except (AttnscopeError, OSError):
+        return
+    with lock:
+        if back is None or back.exists():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            os.rename(path, back)
+            lock.moved(back)

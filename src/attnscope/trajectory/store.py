@@ -19,7 +19,6 @@ from attnscope.files import disk_full_as_sentence, sync_all
 from attnscope.trajectory.arrays import ChunkedArray, Store, Variable, clock_name
 from attnscope.trajectory.channel import Channel
 from attnscope.trajectory.checkpoint import save_checkpoint
-from attnscope.trajectory.documents import write_json
 from attnscope.trajectory.folder import RunFolder
 
 CHUNK = 128
@@ -62,6 +61,8 @@ def create_store(
     """
     with disk_full_as_sentence(folder.store):
         store = Store(folder.store, attrs)
+        for run in range(runs):
+            folder.write_state(run, {})  # One that is missing is then known to be lost.
         for record in records:
             times = torch.from_numpy(record.times(until, grid))
             clock_axis = Variable(
@@ -136,6 +137,8 @@ class ZarrSink:
             group = self.folder.store / record.group
             arrays = [ChunkedArray.open(group / o.name, self.run) for o in record.observables]
             self.channels.append([Channel(array) for array in arrays])
+        # What is on disk from before may be written again, a part of a chunk first.
+        self._tell_state("running")
 
     def put(self, record: int, point: int, values: Sequence[Tensor]) -> None:
         """Keep one point; write when the chunk is full."""
@@ -179,6 +182,7 @@ class ZarrSink:
             evaluations=solution.evaluations,
             rejected=solution.rejected,
             plain_steps=solution.plain_steps,
+            **solution.details(),
         )
         if solution.outcome.value != "interrupted":
             self.folder.checkpoint_path(self.run).unlink(missing_ok=True)
@@ -206,17 +210,19 @@ class ZarrSink:
     def _tell_state(self, outcome: str, **more: Any) -> dict[str, Any]:
         recorded = {r.dim: n for r, n in zip(self.records, self.counts, strict=True)}
         seconds = self.seconds + clock.monotonic() - self.begun
-        written = {
-            f"{record.group}/{observable.name}": channel.written
+        channels = {
+            f"{record.group}/{observable.name}": channel
             for record, channels in zip(self.records, self.channels, strict=True)
             for observable, channel in zip(record.observables, channels, strict=True)
         }
+        ended = outcome != "running"
         state = {
             "outcome": outcome,
             "recorded": recorded,
-            "chunks": written,
+            "chunks": {name: channel.written for name, channel in channels.items()},
+            "sums": {name: channel.sums_of(ended) for name, channel in channels.items()},
             "seconds": round(seconds, 3),
             **more,
         }
-        write_json(self.folder.state_path(self.run), state, sync=outcome != "running")
+        self.folder.write_state(self.run, state, sync=ended)
         return state

@@ -25,6 +25,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.trajectory.documents import DamagedFile
 from attnscope.trajectory.folder import CHECKED, RunFolder
 from attnscope.trajectory.loading import look
+from attnscope.trajectory.method_stats import method_stats
 
 STATS = ("time", "loss", "steps", "evaluations", "rejected", "plain_steps", "seconds")
 
@@ -72,7 +73,6 @@ def states_of(
     """Return how far each run is, and which of the files that say so are damaged."""
     states: list[dict[str, Any]] = []
     damage: list[DamagedFile] = []
-    ended = str(manifest.get("status", "")).startswith("finished")
     for run in range(len(manifest["runs"])):
         try:
             states.append(folder.state(run))
@@ -80,7 +80,7 @@ def states_of(
             damage.append(error)
             states.append({})
             continue
-        if ended and manifest["format"] >= CHECKED and not states[-1]:
+        if manifest["format"] >= CHECKED and not states[-1]:
             damage.append(DamagedFile(folder.state_path(run), "is gone"))
     return states, damage
 
@@ -171,6 +171,7 @@ def memory_tree(memory: Memory, solution: Solution, lr: float | None = None) -> 
         for name, variables in groups.items()
     }
     state = {name: getattr(solution, name) for name in STATS if name != "seconds"}
+    state |= solution.details()
     trees["stats"] = _stats([{**state, "outcome": solution.outcome.value}], ["run"], [0])
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs={"status": solution.status}), **trees})
 
@@ -217,4 +218,5 @@ def _stats(states: list[dict[str, Any]], cases: list[str], seeds: list[int]) -> 
         name: ("run", [state.get(name, math.nan) for state in states]) for name in STATS
     }
     variables["outcome"] = ("run", [state.get("outcome", "not begun") for state in states])
-    return xr.Dataset(variables, coords={"case": ("run", cases), "seed": ("run", seeds)})
+    made = xr.Dataset(variables, coords={"case": ("run", cases), "seed": ("run", seeds)})
+    return made.merge(method_stats(states))

@@ -16,13 +16,11 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from attnscope import __version__
-from attnscope.trajectory.arrays import Store
 from attnscope.trajectory.channel import Channel, WriterThread
-from attnscope.trajectory.documents import write_json
 from attnscope.trajectory.folder import RunFolder
 from attnscope.trajectory.lock import Lock
-from attnscope.trajectory.manifest import WATCHED, update_manifest, write_manifest
+from attnscope.trajectory.manifest import update_manifest
+from attnscope.watching.cost import PROBE, Costs
 from attnscope.watching.losses import LossReader
 from attnscope.watching.moment import AttentionPoint, Evaluation, Handle, Moment, Need, Reading
 from attnscope.watching.place import claimed
@@ -57,7 +55,7 @@ class Scope:
             cleared. Without one they are read off the parameters at the end of the step.
         spec: what was asked for, as JSON values.
         labels: names of the entries of axes, for readings that have none of their own.
-        introduction: what was found, in words; printed once.
+        introduction: says what was found, given what readings cost; printed once.
     """
 
     def __init__(
@@ -71,7 +69,7 @@ class Scope:
         optimizer: torch.optim.Optimizer | None,
         spec: dict[str, Any],
         labels: Mapping[str, Sequence[str]] = MappingProxyType({}),
-        introduction: str = "",
+        introduction: Callable[[str], str] | None = None,
     ) -> None:
         self.model, self.folder, self.points = model, folder, points
         self.count, self.status = 0, "not begun"
@@ -91,6 +89,7 @@ class Scope:
         self._straight: tuple[Track, Moment] | None = None
         self._straight_until = 0
         self._losses = LossReader()
+        self.costs = Costs()
 
     def __enter__(self) -> Self:
         """Begin, if it has not."""
@@ -103,28 +102,16 @@ class Scope:
         self._begun = self._flushed = clock.monotonic()
         atexit.register(self._forgotten)
         with self._quietly("could not begin"):
-            self.folder, self._lock = claimed(self.folder.path)
-            about = {"study": WATCHED, "attnscope": __version__}
-            store = Store(self.folder.store, about, "data")
-            # Time counts steps.
-            write_manifest(
-                self.folder,
-                experiment=WATCHED,
-                spec=self.spec,
-                runs=[("watched", 0)],
-                grid=1.0,
-                lr=1.0,
-                status=self.status,
-            )
+            self.folder, self._lock, store = claimed(self.folder.path, self.spec, self.status)
             self._writer = writer = WriterThread(store)
-            self._tracks = [Track(writer, *part, self._labels) for part in self._plan]
+            self._tracks = [Track(writer, *part, self._labels, self.costs) for part in self._plan]
             if self._optimizer is not None:
                 self._handles += hear_steps(self._optimizer, self._hear_optimizer)
             self.status = "recording"
-            if self._introduction:
-                print(self._introduction)
             self._expect(self.count)
             self._record(trained=False)
+            if self._introduction:
+                print(self._introduction(self.costs.sentence(self._later())))
             self._prepare(self.count + 1)
             self._flush()
         return self
@@ -243,7 +230,14 @@ class Scope:
             else:
                 with torch.no_grad():
                     track.read(moment, trained)
+        if moment.evaluating and self._evaluate is not None:
+            self.costs.add(PROBE, moment.evaluating)
         self._gradients, self._before = {}, {}
+
+    def _later(self) -> list[str]:
+        """Return the readings that are measured when a step was taken."""
+        names = [reading.name for track in self._tracks for reading in track.readings]
+        return [name for name in names if name not in self.costs.seconds and name != LOSS.name]
 
     def _prepare(self, step: int) -> None:
         """Do what has to be done before a step that will be read."""
@@ -327,8 +321,11 @@ class Scope:
         self, state: dict[str, Any], channels: Sequence[Channel], *, sync: bool = False
     ) -> None:
         """Write how far it is, with the chunks that are on disk by now."""
-        chunks = {f"{c.array.path.parent.name}/{c.array.path.name}": c.written for c in channels}
-        write_json(self.folder.state_path(0), {**state, "chunks": chunks}, sync=sync)
+        named = {f"{c.array.path.parent.name}/{c.array.path.name}": c for c in channels}
+        chunks = {name: channel.written for name, channel in named.items()}
+        ended = state["outcome"] != "running"
+        sums = {name: channel.sums_of(ended) for name, channel in named.items()}
+        self.folder.write_state(0, {**state, "chunks": chunks, "sums": sums}, sync=sync)
 
     def _state(self, outcome: str) -> dict[str, Any]:
         return {
@@ -364,6 +361,7 @@ class Scope:
                 self._writer = None
                 writer.close(self._channels())
                 self._tell(self._state(outcome), self._channels(), sync=True)
+                self.spec["costs"] = self.costs.to_json()
                 update_manifest(self.folder, sync=True, spec=self.spec, status=self.status)
         except Exception as error:
             self._writer = None
