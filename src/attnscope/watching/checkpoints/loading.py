@@ -80,7 +80,7 @@ def load(model: nn.Module, saved: Saved) -> str:
         for name, place in places.items()
         if isinstance(place, Tensor) and place.numel() and place.data_ptr() not in loaded
     ]
-    if missing or shapes:
+    if (missing or shapes) and not _load_renamed(model, saved):
         parts = [f"missing keys: {_some(missing)}"] if missing else []
         parts += [f"of another shape: {_some(shapes)}"] if shapes else []
         parts += [f"keys that the model does not have: {_some(other)}"] if other else []
@@ -89,6 +89,38 @@ def load(model: nn.Module, saved: Saved) -> str:
             f"{type(model).__name__}."
         )
     return digest.hexdigest()
+
+
+def _load_renamed(model: nn.Module, saved: Saved) -> bool:
+    """Let transformers load weights whose names have changed since they were saved.
+
+    Versions rename weights (``embed_out`` of Pythia is ``lm_head`` now), and only transformers
+    knows how. Returns whether all weights of the model were found.
+    """
+    if saved.config is None or not hasattr(model, "from_pretrained"):
+        return False
+    from transformers.utils import logging
+
+    kind: Any = type(model)
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        fresh, told = kind.from_pretrained(
+            saved.config.parent,
+            config=model.config,
+            local_files_only=True,
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+    except (OSError, ValueError, RuntimeError, KeyError):
+        return False
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+    if any(told.get(name) for name in ("missing_keys", "mismatched_keys", "error_msgs")):
+        return False
+    model.load_state_dict(fresh.state_dict())
+    return True
 
 
 def _tensors(saved: Saved) -> Iterator[tuple[str, Tensor]]:
