@@ -20,7 +20,7 @@ def diagnose(chart: Chart) -> Diagnosis | None:
     if updates is None:
         return None
     still = _still(updates.values)
-    last = still[-3:].all(axis=0)
+    last = np.asarray(still[-3:].all(axis=0))
     gradients = chart.get("gradient_norm")
     if gradients is not None and gradients.values.shape[1:] == updates.values.shape[1:]:
         # Weight decay alone moves weights that learn nothing.

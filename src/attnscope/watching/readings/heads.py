@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -113,7 +113,7 @@ def _heads(watched: WatchedModel) -> list[int]:
     return [point.heads for point in watched.points]
 
 
-def _writes(layer: Projections, heads: int, now: dict[str, Tensor], turned: set[str]) -> Tensor:
+def _writes(layer: Projections, heads: int, now: Mapping[str, Tensor], turned: set[str]) -> Tensor:
     r"""Return :math:`\|W^O_h W^V_h\|_F` of every head, from the Gram matrices of both factors.
 
     :math:`\|O V\|_F^2 = \operatorname{tr}(O^\top O \, V V^\top)`, so only matrices of the size of a
@@ -135,7 +135,7 @@ def _writes(layer: Projections, heads: int, now: dict[str, Tensor], turned: set[
     return squares.clamp(min=0).sqrt().cpu().double()
 
 
-def _rows(part: Part | None, now: dict[str, Tensor], turned: set[str]) -> Tensor | None:
+def _rows(part: Part | None, now: Mapping[str, Tensor], turned: set[str]) -> Tensor | None:
     """Return a matrix as ``(out, in)``, whatever its module holds."""
     matrix = None if part is None else part.of(now)
     if part is None or matrix is None:

@@ -89,13 +89,14 @@ class _Runs:
         assert self.probe is not None
         table = self.probe.embedding
         assert table is not None
+        words = len(table.weight)  # type: ignore[arg-type]
         shown: list[Tensor] = []
 
         def exchange(_: object, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
             ids = given[0]
             if not shown:
-                words = int(table.weight.shape[0])  # type: ignore[index,union-attr,arg-type]
-                new = repeated_tokens.repeated_ids(*ids.shape, words)
+                rows, length = ids.shape
+                new = repeated_tokens.repeated_ids(rows, length, words)
                 shown.append(torch.from_numpy(new).to(ids))
             return (shown[0], *given[1:]) if shown[0].shape == ids.shape else given
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
@@ -74,7 +75,7 @@ class _Speed:
         ).double()
         return self.found
 
-    def _sample(self, names: list[str], now: dict[str, Tensor]) -> Tensor:
+    def _sample(self, names: list[str], now: Mapping[str, Tensor]) -> Tensor:
         """Return weights of a block, the same places at every reading, as a copy."""
         share = max(1, SAMPLE // len(names))
         parts = []
