@@ -138,7 +138,7 @@ def test_a_session_answers_sentences_and_never_raises() -> None:
             "{}",
             '{"side": "z"}',
             '{"side": ["a"]}',
-            '{"side": "a", "ask": 1, "world": "mars"}',
+            '{"side": "a", "ask": 1, "world": "mars", "setting": {}}',
             '{"side": "a", "ask": 2, "world": "lu2021"}',
         ):
             session.receive(text)
@@ -151,7 +151,7 @@ def test_a_session_answers_sentences_and_never_raises() -> None:
         assert "expected 9 dimensions" in said[0]["sentence"]
         said.clear()
         wanted = {"side": "b", "ask": 4, "world": "lu2021", "setting": {**TINY, "m": 999}}
-        session.receive(json.dumps({**wanted, "have": "x"}))
+        session.receive(json.dumps({**wanted, "have": ["x"]}))
         await heard(said, 1)
         (answer,) = said
         assert (answer["side"], answer["ask"], answer["kind"]) == ("b", 4, "scene")

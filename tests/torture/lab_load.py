@@ -34,6 +34,8 @@ SLIDERS: dict[str, tuple[str, Sequence[float]]] = {
 """A slider of each world and its values."""
 EVERY = 0.4
 """Seconds between two moves of one person."""
+PROCESSES = 3
+"""That do runs, the one in reserve included."""
 PATIENCE = 300.0
 """Seconds after which somebody who waits gives up."""
 
@@ -153,6 +155,7 @@ async def load(
     worlds: Sequence[str] = ("lu2021",),
     every: float = EVERY,
     setting: dict[str, Any] | None = None,
+    first: int = 1,
 ) -> Load:
     """Let people drag sliders, and count.
 
@@ -164,9 +167,11 @@ async def load(
         worlds: what they play, in turns.
         every: seconds between two moves.
         setting: controls that are not as the world opens.
+        first: the seed of the first person; a run that was done before would cost nothing.
     """
     group = [
-        Person(address, worlds[n % len(worlds)], 1 + n, dict(setting or {})) for n in range(people)
+        Person(address, worlds[n % len(worlds)], first + n, dict(setting or {}))
+        for n in range(people)
     ]
     seen = children(lab)
     before = len(seen)
@@ -178,14 +183,14 @@ async def load(
             await person.move()
         await asyncio.gather(*(person.answered() for person in inside))
         begun = [len(person.answers) for person in inside]
-        first = sum(person.asked for person in inside)
+        opened = sum(person.asked for person in inside)
         await asyncio.gather(*(person.drag(seconds, every) for person in inside))
         meanwhile = sum(
             kind == "scene"
             for person, start in zip(inside, begun, strict=True)
             for _, kind, _ in person.answers[start:]
         )
-        visitor = asyncio.create_task(_visit(address, setting))
+        visitor = asyncio.create_task(_visit(address, first + people, setting))
         waited = await asyncio.gather(*(person.answered() for person in inside))
         last = [
             seconds
@@ -193,7 +198,7 @@ async def load(
             if seconds is not None and person.answers[-1][1] == "scene"
         ]
         wait = await visitor
-        wishes = sum(person.asked for person in inside) - first
+        wishes = sum(person.asked for person in inside) - opened
         refused = people - len(inside)
         new = len(seen) - before
         return Load(wishes, meanwhile, tuple(sorted(last)), len(inside), wait, new, refused)
@@ -202,8 +207,8 @@ async def load(
         await asyncio.gather(*(person.__aexit__() for person in inside))
 
 
-async def _visit(address: str, setting: dict[str, Any] | None) -> float | None:
-    async with Person(address, setting=dict(setting or {})) as person:
+async def _visit(address: str, draw: int, setting: dict[str, Any] | None) -> float | None:
+    async with Person(address, draw=draw, setting=dict(setting or {})) as person:
         await person.move()
         return await person.answered()
 
@@ -223,30 +228,46 @@ async def _watch(lab: int, seen: set[int]) -> None:
 
 
 @asynccontextmanager
-async def running_lab(runs: Path) -> AsyncIterator[tuple[str, int]]:
-    """Start ``attnscope lab``; yield its address and its process once it has answered a wish."""
-    command = [sys.executable, "-P", "-m", "attnscope", "lab", str(runs)]
+async def running_lab(
+    runs: Path, *, settle: float = 10.0, cwd: Path | None = None
+) -> AsyncIterator[tuple[str, int]]:
+    """Start ``attnscope lab``; yield its address and its process once it has answered a wish.
+
+    Args:
+        runs: the folder.
+        settle: seconds that its last process gets to be ready.
+        cwd: where it is started.
+    """
+    command = [str(Path(sys.executable).with_name("attnscope")), "lab", str(runs)]
     lab = await asyncio.create_subprocess_exec(
-        *command, "--port", "0", "--no-open", stdout=subprocess.PIPE
+        *command, "--port", "0", "--no-open", stdout=subprocess.PIPE, cwd=cwd
     )
     try:
         assert lab.stdout is not None
-        address = (await lab.stdout.readline()).decode().split()[-1]
-        async with Person(address, "lu2021", 9_999, {"m": 2, "dictionary": 20}) as person:
+        first = (await lab.stdout.readline()).decode().split()
+        if not first:
+            raise RuntimeError("the lab did not start: it says why above")
+        async with Person(first[-1], "lu2021", 9_999, {"m": 2, "dictionary": 20}) as person:
             await person.move()
             await person.answered()
-        await asyncio.sleep(10)  # The other processes are there as well, as when somebody has read.
-        yield address, lab.pid
+        while len(children(lab.pid)) < PROCESSES:
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(settle)
+        yield first[-1], lab.pid
     finally:
-        lab.terminate()
+        if lab.returncode is None:
+            lab.terminate()
         await lab.wait()
 
 
 async def _main(people: Sequence[int], seconds: float, worlds: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as runs:
         async with running_lab(Path(runs)) as (address, lab):
+            first = 1
             for count in people:
-                print(await load(address, lab, count, seconds, worlds=worlds), flush=True)
+                found = await load(address, lab, count, seconds, worlds=worlds, first=first)
+                print(found, flush=True)
+                first += count + 1
 
 
 def main() -> int:
