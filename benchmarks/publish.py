@@ -1,0 +1,46 @@
+"""Make a table that ``run.py`` wrote the published one, here and in the docs.
+
+python benchmarks/publish.py runs/bench.json
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from run import PUBLISHED, number, ratio
+
+DOCS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- table -->\n", "<!-- end of table -->\n"
+
+
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """Return the table as it stands in the docs."""
+    lines = [
+        "| what | reference | reference / ours | ratio | limit |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        if row["ratio"] is None:
+            cells = [row["what"], row["reference"], row["how"], "-", row["limit"]]
+        else:
+            both = (number(row[key], row["unit"]) for key in ("reference_value", "our_value"))
+            cells = [row["what"], row["reference"], " / ".join(both)]
+            cells += [ratio(row["ratio"]), row["limit"]]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    table = json.loads(Path(sys.argv[1]).read_text())
+    PUBLISHED.write_text(json.dumps(table, indent=1) + "\n")
+    page = DOCS.read_text()
+    before, rest = page.split(BEGIN)
+    after = rest.split(END)[1]
+    DOCS.write_text(before + BEGIN + markdown(table["rows"]) + END + after)
+
+
+if __name__ == "__main__":
+    main()
