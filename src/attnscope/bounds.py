@@ -84,7 +84,7 @@ Fraction = Annotated[float, Bounds(0, 1)]
 LARGEST_COUNT = 10**9
 """No whole number may be larger: what is counted is held in memory or taken step by step."""
 LARGEST_NUMBER = 1e100
-"""No other number may be larger, so that products of a few of them stay finite."""
+"""No other number may be larger, or nearer to 0 than 1 over it: quotients of two stay finite."""
 QUOTED = 200
 """Characters of a value that are quoted."""
 
@@ -195,8 +195,9 @@ def _excess(value: Any, hint: Any) -> str:
         return "" if right else f"a whole number of at most {LARGEST_COUNT:,}"
     if not isinstance(value, Integral) and not math.isfinite(value):
         return "a finite number"
-    right = -LARGEST_NUMBER <= value <= LARGEST_NUMBER
-    return "" if right else f"a number of at most {LARGEST_NUMBER:g}"
+    if not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
+        return f"a number of at most {LARGEST_NUMBER:g}"
+    return "0, or a number further from it" if 0 < abs(value) < 1 / LARGEST_NUMBER else ""
 
 
 def _quoted(value: Any) -> str:

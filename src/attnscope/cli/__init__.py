@@ -39,10 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _answered(words)
     except SystemExit as left:
         # argparse and tyro leave so, with 0 or 2; rich with 1 when the reader of a pipe has gone.
-        raise SystemExit(flush() or (0 if left.code == 1 else left.code)) from None
+        raise SystemExit(flush(2 if left.code == 2 else 0)) from None
     finally:
         warnings.showwarning = before
-    return flush() or code
+    return flush(code)
 
 
 def _answered(words: list[str]) -> int:

@@ -21,8 +21,11 @@ class Parser(argparse.ArgumentParser):
         """Parse after a look at what is said twice.
 
         Raises:
-            AttnscopeError: a flag is.
+            AttnscopeError: a flag is, or its value is the mark that ends flags.
         """
+        for word in args or ():
+            if word.startswith("--") and word.endswith("=--"):
+                raise AttnscopeError(f"'{word}': expected a value after '='.")
         flags = self._option_string_actions
         refuse_repeated(args or (), {flag: action.dest for flag, action in flags.items()})
         return super().parse_known_args(args, namespace)

@@ -30,24 +30,30 @@ def complain(sentence: str) -> None:
         print(f"attnscope: {sentence}", file=sys.stderr, flush=True)
 
 
-def flush() -> int:
-    """Bring what was printed to its reader; return the exit code if that fails, else 0.
+def flush(code: int = 0) -> int:
+    """Bring what was printed to its reader; return the exit code, which says if that failed.
 
     Python would do it after the end of the program, with a message of its own. A reader that has
     gone, as in ``attnscope list | head -1``, has seen enough.
+
+    Args:
+        code: the exit code so far; unless it is 0, a sentence has been said.
     """
     try:
         sys.stdout.flush()
     except (OSError, ValueError) as error:
         _give_up(sys.stdout)
         if isinstance(error, BrokenPipeError):
-            return 0
-        complain(lost(error))
+            return code
+        if not code:
+            complain(lost(error))
         return 2
     finally:
-        with contextlib.suppress(OSError, ValueError):
+        try:
             sys.stderr.flush()
-    return 0
+        except (OSError, ValueError):
+            _give_up(sys.stderr)
+    return code
 
 
 def lost(error: Exception) -> str:

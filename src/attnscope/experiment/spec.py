@@ -106,6 +106,10 @@ def changed(spec: S, changes: Mapping[str, Any], *, old: bool = False) -> S:
     wanted = dict(changes)
     whole = [name for name in wanted if _is_spec(getattr(spec, name, None))]
     own: dict[str, Any] = {name: wanted.pop(name) for name in whole}
+    for name, value in own.items():
+        if not _is_spec(value):
+            kind = type(getattr(spec, name)).__name__
+            raise AttnscopeError(f"{name} = {str(value)[:80]!r}: expected a {kind}.")
     training = own.get("training", getattr(spec, "training", None))
     if training is not None:
         engine = wanted.pop(ENGINE, None)
@@ -135,6 +139,20 @@ def renamings(spec: Any) -> dict[str, str | None]:
         **getattr(type(getattr(spec, "training", None)), "renamed", {}),
         **getattr(type(spec), "renamed", {}),
     }
+
+
+def product(one: Any, other: Any) -> float:
+    """Multiply two settings of an older manifest, which may hold anything.
+
+    Raises:
+        AttnscopeError: they are no numbers.
+    """
+    try:
+        return float(one) * float(other)
+    except (TypeError, ValueError, OverflowError):
+        raise AttnscopeError(
+            f"{str(one)[:40]!r} × {str(other)[:40]!r} in an older spec: expected two numbers."
+        ) from None
 
 
 @cache
@@ -205,17 +223,17 @@ def _alternatives(spec: Any, field: str) -> list[type]:
     return [kind] if isinstance(kind, type) else []
 
 
-def _of_kind(spec: Any, training: Any, engine: str | None, old: bool) -> Any:
+def _of_kind(spec: Any, training: Any, engine: Any, old: bool) -> Any:
     """Return the training as the engine that is asked for, with what both have in common."""
     if engine is None or engine == _kind_name(type(training)):
         return training
     kinds = {_kind_name(each): each for each in _alternatives(spec, "training")}
-    if engine not in kinds:
+    if not isinstance(engine, str) or engine not in kinds:
         # What once had to be said, and could be nothing else, is no longer said.
         if old:
             return training
         known = [repr(name) for name in kinds] or [repr(_kind_name(type(training)))]
-        raise AttnscopeError(f"engine = {engine!r}: expected {' or '.join(known)}.")
+        raise AttnscopeError(f"engine = {str(engine)[:80]!r}: expected {' or '.join(known)}.")
     kind: Any = kinds[engine]
     shared = [name for name in _own_settings(training) if name in kind.spec]
     return kind(**{name: getattr(training, name) for name in shared})
@@ -226,7 +244,7 @@ def _renamed(spec: Any, training: Any, wanted: dict[str, Any], old: bool) -> dic
     once = wanted.get("lr") is not None and wanted.get("epochs") is not None
     if getattr(training, "until", None) is not None and once:
         # Runs without steps once ended at learning rate × epochs, as a matter of form.
-        fresh["until"] = wanted.pop("lr") * wanted.pop("epochs")
+        fresh["until"] = product(wanted.pop("lr"), wanted.pop("epochs"))
     names = {**getattr(type(training), "renamed", {}), **getattr(type(spec), "renamed", {})}
     known = {field.name for field in dataclasses.fields(spec)}
     known |= set(_own_settings(training)) if training is not None else set()

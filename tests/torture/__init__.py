@@ -1,0 +1,1 @@
+"""Programs that try to break what is promised, by numbers: ``make torture``."""
