@@ -30,11 +30,10 @@ def parser(description: str, verb: str = "checkpoints") -> Parser:
         description=f"{description}. Every checkpoint is a reading.",
         epilog="While a model is trained it is watched from Python: attnscope.watch(model, ...).",
     )
-    where = {"metavar": "DIR", "help": PLACES}
     if verb == "watch":
-        made.add_argument("--checkpoints", required=True, **where)
+        made.add_argument("--checkpoints", required=True, metavar="DIR", help=PLACES)
     else:
-        made.add_argument("checkpoints", **where)
+        made.add_argument("checkpoints", metavar="DIR", help=PLACES)
     made.add_argument("--out", required=True, metavar="RUN", help="folder for the trajectory")
     made.add_argument(
         "--model",

@@ -192,7 +192,7 @@ def _names(trees: tuple[xr.DataTree, xr.DataTree], given: tuple[Any, Any]) -> tu
 
 
 def _check_kind(trees: tuple[xr.DataTree, xr.DataTree], names: tuple[str, str]) -> None:
-    kinds = ["watched" if is_watched(tree.attrs) else str(tree.attrs["study"]) for tree in trees]
+    kinds = ["watched" if watched(tree) else str(tree.attrs["study"]) for tree in trees]
     if kinds[0] != kinds[1]:
         said = [
             f"'{name}' is a {'watched run' if kind == 'watched' else f'run of {kind}'}"
@@ -201,6 +201,11 @@ def _check_kind(trees: tuple[xr.DataTree, xr.DataTree], names: tuple[str, str]) 
         raise AttnscopeError(
             f"{said[0]} and {said[1]}: expected two runs of one study, or two watched ones."
         )
+
+
+def watched(tree: xr.DataTree) -> bool:
+    """Whether a trajectory is that of a watched model."""
+    return is_watched({str(name): value for name, value in tree.attrs.items()})
 
 
 def _common_runs(

@@ -8,13 +8,12 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
-from attnscope.comparison.compare import Comparison, finite
+from attnscope.comparison.compare import Comparison, finite, watched
 from attnscope.comparison.differences import Difference
 from attnscope.report.attention_maps import thinned
 from attnscope.report.figure import Figure, Line, Mark, Panel, Rule
 from attnscope.report.overview import Event, Overview, ReadingMap
 from attnscope.report.page import Page
-from attnscope.trajectory import is_watched
 from attnscope.watched.figures import POINTS, plain_name
 from attnscope.watched.overview import fitting, in_order, map_of
 
@@ -64,7 +63,7 @@ def _overview(found: Comparison) -> Overview:
         told.append(Event(found.first, "the first bit differs", "stage"))
     losses = [line for each in found.differences if each.name == "loss" for line in _pair(each)]
     maps = []
-    if is_watched(found.trees[0].attrs):
+    if watched(found.trees[0]):
         spec = json.loads(found.trees[0].attrs["spec"])
         maps = [made for each in found.differences if (made := _map(each, spec)) is not None]
     return Overview(tuple(losses), tuple(told), fitting(in_order(maps)))
@@ -74,18 +73,18 @@ def _map(each: Difference, spec: dict[str, object]) -> ReadingMap | None:
     """Return where in the model a reading is apart: a row for each head, layer or matrix."""
     if each.first is None or each.steps[0] < 0:
         return None
-    gap = np.abs(each.a.astype(float) - each.b.to_numpy().astype(float))
-    size = np.fmax(np.abs(each.a.to_numpy()), np.abs(each.b.to_numpy()))
+    one, two = each.a.to_numpy().astype(float), each.b.to_numpy().astype(float)
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(one - two)
+    size = np.fmax(np.abs(one), np.abs(two))
     scale = np.nanmax(size.reshape(len(gap), len(each.steps), -1), axis=2, initial=0.0)
     spread = (slice(None), slice(None), *(None,) * (gap.ndim - 2))
     with np.errstate(invalid="ignore", divide="ignore"):
         share = gap / np.where(scale > 0, scale, np.nan)[spread]
-    share.name = each.name
     # Colours are logarithmic: what is equal is drawn as empty.
-    made = map_of(each.name, share.where(share > 0), spec, log=True)
-    if made is None:
-        return None
-    return replace(made, meaning=MEANING)
+    shown = each.a.copy(data=np.where(share > 0, share, np.nan))
+    made = map_of(each.name, shown, spec, log=True)
+    return None if made is None else replace(made, meaning=MEANING)
 
 
 def _figure(each: Difference, threshold: float) -> Figure:
