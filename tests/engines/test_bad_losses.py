@@ -95,21 +95,21 @@ def test_randomness_of_other_sources_is_said_too(engine: Flow) -> None:
 @pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
 def test_half_precision_is_refused(engine: Flow | Descent, kind: torch.dtype) -> None:
     with pytest.raises(AttnscopeError, match=rf"parameters of {kind}: expected torch\.float32"):
-        engine.run(Point(1.0).to(kind), lambda m: m.x.sum(), time=1.0, record=[])  # type: ignore[operator,union-attr]
+        engine.run(Point(1.0).to(kind), lambda m: m.x.sum(), time=1.0, record=[])
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_number_for_a_tensor_and_a_record_for_a_list_are_refused(engine: Flow | Descent) -> None:
     number = Record((Observable("half", lambda m: 0.5),), Linear(3))  # type: ignore[arg-type,return-value]
     with pytest.raises(AttnscopeError, match=r"observable 'half' returned 0\.5: expected a tensor"):
-        engine.run(Point(1.0), lambda m: m.x.square().sum(), time=1.0, record=[number])  # type: ignore[operator,union-attr]
+        engine.run(Point(1.0), lambda m: m.x.square().sum(), time=1.0, record=[number])
     with pytest.raises(AttnscopeError, match="expected a list of records"):
-        engine.run(Point(1.0), lambda m: m.x.square().sum(), time=1.0, record=number)  # type: ignore[arg-type,operator,union-attr]
+        engine.run(Point(1.0), lambda m: m.x.square().sum(), time=1.0, record=number)  # type: ignore[arg-type]
 
 
 def test_train_warns_of_a_run_that_broke_down() -> None:
     with pytest.warns(RuntimeWarning, match="diverged at step"):
-        train(Point(1.0), lambda m: m.x.pow(4).sum(), Descent(lr=10.0), time=100.0, record=[])  # type: ignore[operator,union-attr]
+        train(Point(1.0), lambda m: m.x.pow(4).sum(), Descent(lr=10.0), time=100.0, record=[])
 
 
 class Normalised(nn.Module):
@@ -132,6 +132,7 @@ class Normalised(nn.Module):
 def test_statistics_of_batch_normalisation_count_points_that_were_kept(method: str) -> None:
     model = Normalised()
     solution = Flow(method=method).run(model, lambda m: m(), time=5.0, record=[])  # type: ignore[arg-type]
+    assert model.norm.num_batches_tracked is not None
     assert int(model.norm.num_batches_tracked) == solution.steps + 1
     assert solution.evaluations > 4 * solution.steps
 
@@ -141,9 +142,9 @@ def test_a_flow_that_does_not_fit_in_memory_is_refused_before(
 ) -> None:
     monkeypatch.setattr(parameters_module, "free_memory", lambda: 1e6)
     with pytest.raises(AttnscopeError, match=r"100,000 parameters .* GB are free"):
-        Flow().run(Point(*([0.0] * 100_000)), lambda m: m.x.sum(), time=1.0, record=[])  # type: ignore[operator,union-attr]
+        Flow().run(Point(*([0.0] * 100_000)), lambda m: m.x.sum(), time=1.0, record=[])
     model = Point(1.0, 2.0)
-    Flow().run(model, lambda m: m.x.square().sum(), time=1.0, record=[])  # type: ignore[operator,union-attr]
+    Flow().run(model, lambda m: m.x.square().sum(), time=1.0, record=[])
     assert flat(model)[0] < 1
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from test_runge_kutta import CASES, START, gap
-from toys import order
+from toys import Point, order
 
 from attnscope.engines.chebyshev import Chebyshev, tableau
 from attnscope.engines.runge_kutta import Workspace
@@ -29,8 +29,7 @@ def method(curvature: torch.Tensor, start: torch.Tensor) -> Chebyshev:
 
 def on(name: str) -> tuple[Chebyshev, object]:
     loss, exact = CASES[name]
-    model = torch.nn.Module()
-    model.x = torch.nn.Parameter(START.clone())
+    model = Point(*START.tolist())
 
     def field(out: torch.Tensor) -> float:
         value = loss(model)

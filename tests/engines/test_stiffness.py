@@ -131,7 +131,7 @@ def test_a_maximum_is_left_and_a_point_at_rest_stays() -> None:
 
     for method in (None, "chebyshev"):
         model = Point(1e-3, 2e-3)
-        engine = Flow(method=method)  # type: ignore[arg-type]
+        engine = Flow(method=method)
         engine.run(model, hill, time=5.0, record=[])
         expected = torch.tensor([1e-3, 2e-3]) * np.exp(5.0)
         torch.testing.assert_close(model.x.detach(), expected, rtol=5e-3, atol=0)
