@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from attnscope.trajectory import RunFolder
 from attnscope.watching.moment import Evaluation, Handle, Reading
-from attnscope.watching.scope import LOSS, Scope
+from attnscope.watching.recording.losses import LOSS
+from attnscope.watching.scope import Scope
 
 
 class Attention(nn.Module):

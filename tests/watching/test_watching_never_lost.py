@@ -17,8 +17,8 @@ from attending_toys import WIDTH, Attention, Model
 from torch import Tensor, nn
 
 import attnscope
-from attnscope.watching.losses import WAITING, LossReader
-from attnscope.watching.processes import place_for
+from attnscope.watching.recording.losses import WAITING, LossReader
+from attnscope.watching.recording.processes import place_for
 from attnscope.watching.scope import Scope
 
 IDS = torch.randint(0, 11, (3, 7), generator=torch.Generator().manual_seed(0))
@@ -329,7 +329,7 @@ def test_a_process_that_ends_leaves_a_readable_run(end: str, status: str, tmp_pa
             while "ready" not in child.stdout.readline():
                 pass
             os.kill(child.pid, signal.SIGKILL)
-        child.wait(60)
+        child.wait(600)
     run = attnscope.open_run(tmp_path / "run")
     # What the writer had not written when the process was killed is lost, and no more than that.
     assert run["observables/loss"].sizes["step"] >= (1 if "ready" in end else 21)

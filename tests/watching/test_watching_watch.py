@@ -28,7 +28,7 @@ def test_what_is_usual_and_what_is_said(tmp_path: Path, capsys: pytest.CaptureFi
     assert "1 layer of 2 heads" in said
     assert "every 20 steps attention, entropy," in said
     assert "every step loss" in said
-    assert "0.4 kB of attention weights" in " ".join(said.split())
+    assert "a forward pass of the probe batch" in " ".join(said.split())
     assert "give optimizer=..." in said
     tree = open_run(tmp_path / "run")
     found = set(tree["observables"].data_vars)

@@ -12,9 +12,9 @@ Training is the same, to the last bit, as without it.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +28,22 @@ from attnscope.watching.moment import AttentionPoint, Evaluation, Moment, Readin
 from attnscope.watching.place import new_folder
 from attnscope.watching.points import Found, search
 from attnscope.watching.probe import Batch, Probe
-from attnscope.watching.processes import SHARDED, Ranks, place_for, rank_and_count, sharded
 from attnscope.watching.readings import catalogue
 from attnscope.watching.readings.attention import mass_on
 from attnscope.watching.readings.embeddings import WordNumbers, read_words
 from attnscope.watching.readings.offer import WatchedModel
 from attnscope.watching.readings.topics import Topics, read_topics
 from attnscope.watching.readings.weights import blocks, unrecognised
+from attnscope.watching.recording.processes import (
+    SHARDED,
+    Ranks,
+    place_for,
+    rank_and_count,
+    sharded,
+)
+from attnscope.watching.recording.silent import SilentScope
 from attnscope.watching.scope import Scope
 from attnscope.watching.selection import ReadingPlan, Wanted, select
-from attnscope.watching.silent import SilentScope
 from attnscope.watching.tokens import IDS_KEPT, Tokens, read_tokens
 from attnscope.watching.track import Every
 
@@ -101,7 +107,7 @@ def watch(
         warnings.warn(SHARDED.format(count=rank_and_count()[1]), stacklevel=2)
         probe = None
     asked = None if probe is None else Probe(model, probe)
-    found, first, seconds = _find(model, attention, asked)
+    found, first = _find(model, attention, asked)
     points = found.points
     watched = WatchedModel(
         model,
@@ -125,22 +131,18 @@ def watch(
         optimizer=optimizer,
         spec=spec,
         labels=_labels(spec),
-        introduction=_introduce(watched, plan, seconds, optimizer is not None, found.notes),
+        introduction=partial(_introduce, watched, plan, optimizer is not None, found.notes),
     )
     return scope.begin() if begin else scope
 
 
-def _find(
-    model: nn.Module, attention: Any, probe: Probe | None
-) -> tuple[Found, Evaluation | None, float]:
+def _find(model: nn.Module, attention: Any, probe: Probe | None) -> tuple[Found, Evaluation | None]:
     if probe is None:
-        return search(model, attention), None, 0.0
+        return search(model, attention), None
     with probe.beginning() as run:
         found = search(model, attention, run, probe.rows)
     probe.watch(found.points)
-    begun = time.perf_counter()
-    first = probe.evaluate()
-    return found, first, time.perf_counter() - begun
+    return found, probe.evaluate()
 
 
 def _spec(watched: WatchedModel, every: int, plan: ReadingPlan) -> dict[str, Any]:
@@ -190,9 +192,9 @@ def _labels(spec: dict[str, Any]) -> dict[str, list[str]]:
 def _introduce(
     watched: WatchedModel,
     plan: ReadingPlan,
-    seconds: float,
     optimizer: bool,
     said: Sequence[str],
+    cost: str,
 ) -> str:
     wanted = "; ".join(
         f"every {f'{steps} steps' if steps > 1 else 'step'} "
@@ -200,17 +202,6 @@ def _introduce(
         for _, steps, readings in plan
     )
     needs = frozenset().union(*(reading.needs for _, _, part in plan for reading in part))
-    costs = []
-    if watched.first is not None:
-        costs.append(f"a forward pass of the probe batch ({1000 * seconds:.1f} ms)")
-        if any(reading.name == "attention" for _, _, part in plan for reading in part):
-            size = sum(w.numel() * w.element_size() for w in watched.first.attention)
-            costs.append(f"{size / 1000:.1f} kB of attention weights")
-    if "gradients" in needs and optimizer:
-        costs.append("a copy of the gradients")
-    if "before" in needs:
-        costs.append("a copy of the weights")
-    cost = f"{', '.join(costs) or 'next to nothing'} per reading"
     notes = [*said, unrecognised(watched)]
     if "gradients" in needs and not optimizer:
         notes.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Literal, Protocol
 
 from torch import Tensor, nn
@@ -66,6 +67,8 @@ class Moment:
     evaluate: Callable[[], Evaluation]
     gradients: Mapping[str, Tensor] = field(default_factory=dict)
     before: Mapping[str, Tensor] = field(default_factory=dict)
+    evaluating: float = field(default=0.0, init=False, repr=False)
+    """Seconds that the evaluation took; 0 if nobody asked for it."""
     _evaluation: Evaluation | None = field(default=None, init=False, repr=False)
     _parameters: dict[str, Tensor] | None = field(default=None, init=False, repr=False)
 
@@ -74,7 +77,9 @@ class Moment:
         """The model's answer to the probe batch."""
         # A cached_property takes a lock, and this is for every step.
         if self._evaluation is None:
+            begun = perf_counter()
             self._evaluation = self.evaluate()
+            self.evaluating = perf_counter() - begun
         return self._evaluation
 
     @property

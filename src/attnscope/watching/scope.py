@@ -20,21 +20,16 @@ from attnscope.trajectory.channel import Channel, WriterThread
 from attnscope.trajectory.folder import RunFolder
 from attnscope.trajectory.lock import Lock
 from attnscope.trajectory.manifest import update_manifest
-from attnscope.watching.cost import PROBE, Costs
-from attnscope.watching.losses import LossReader
 from attnscope.watching.moment import AttentionPoint, Evaluation, Handle, Moment, Need, Reading
 from attnscope.watching.place import claimed
-from attnscope.watching.step_tensors import gradients_of, hear_steps, weights_of
-from attnscope.watching.track import Track
+from attnscope.watching.recording.cost import PROBE, Costs
+from attnscope.watching.recording.live import Log, Logger, logger_of
+from attnscope.watching.recording.losses import LossReader
+from attnscope.watching.recording.step_tensors import gradients_of, hear_steps, weights_of
+from attnscope.watching.track import Track, log_readings
 
 FLUSH = 5.0
 """Seconds after which readings are on disk at the latest, so that one can look on."""
-LOSS = Reading(
-    "loss",
-    lambda moment: moment.loss,
-    meaning="training loss that the step was taken on, NaN at step 0",
-    plain=True,
-)
 
 
 class Scope:
@@ -90,6 +85,7 @@ class Scope:
         self._straight_until = 0
         self._losses = LossReader()
         self.costs = Costs()
+        self._loggers: list[Logger] = []
 
     def __enter__(self) -> Self:
         """Begin, if it has not."""
@@ -111,7 +107,8 @@ class Scope:
             self._expect(self.count)
             self._record(trained=False)
             if self._introduction:
-                print(self._introduction(self.costs.sentence(self._later())))
+                names = [reading.name for track in self._tracks for reading in track.readings]
+                print(self._introduction(self.costs.sentence(names)))
             self._prepare(self.count + 1)
             self._flush()
         return self
@@ -130,6 +127,20 @@ class Scope:
         elif self.recording:
             self.status = f"finished at step {self.count}"
         self._end(outcome)
+
+    def log_to(self, to: str | Log) -> Self:
+        """Have readings logged while training goes on, from the first one on.
+
+        Args:
+            to: ``"tensorboard"``, ``"wandb"``, ``"mlflow"`` or ``"trackio"``; or a function of the
+                step and a dictionary of numbers by tag, such as ``entropy/layer0/head1``.
+
+        Raises:
+            AttnscopeError: there is no such tool, or it is not installed.
+        """
+        self._loggers.append(logger_of(to, self.folder.path))
+        log_readings(self._loggers[-1:], self.count, self._tracks)
+        return self
 
     def close(self) -> None:
         """End the recording and write what is left; once ended, nothing happens."""
@@ -218,7 +229,9 @@ class Scope:
             self._loss,
             self.points,
             self._evaluate or self._take_left,
-            self._take_gradients() if trained and "gradients" in needs else {},
+            (self._gradients or gradients_of(self.model))
+            if trained and "gradients" in needs
+            else {},
             self._before,
         )
         if self._evaluate is None and "attention" in needs:
@@ -230,14 +243,10 @@ class Scope:
             else:
                 with torch.no_grad():
                     track.read(moment, trained)
+        log_readings(self._loggers, self.count, self._due)
         if moment.evaluating and self._evaluate is not None:
             self.costs.add(PROBE, moment.evaluating)
         self._gradients, self._before = {}, {}
-
-    def _later(self) -> list[str]:
-        """Return the readings that are measured when a step was taken."""
-        names = [reading.name for track in self._tracks for reading in track.readings]
-        return [name for name in names if name not in self.costs.seconds and name != LOSS.name]
 
     def _prepare(self, step: int) -> None:
         """Do what has to be done before a step that will be read."""
@@ -298,9 +307,6 @@ class Scope:
                 self._loss = value
                 track.read_on(moment)
 
-    def _take_gradients(self) -> dict[str, Tensor]:
-        return self._gradients or gradients_of(self.model)
-
     def _take_left(self) -> Evaluation:
         return Evaluation(list(self._left))
 
@@ -349,6 +355,8 @@ class Scope:
 
     def _end(self, outcome: str) -> None:
         atexit.unregister(self._forgotten)
+        for logger in self._loggers:
+            logger.close()
         self._detach()
         for handle in self._handles:
             handle.remove()

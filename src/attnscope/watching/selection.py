@@ -15,7 +15,7 @@ from attnscope.errors import AttnscopeError, nearest
 from attnscope.watching.moment import Moment, Reading
 from attnscope.watching.readings.chosen import AT, chosen
 from attnscope.watching.readings.offer import NO_ATTENTION, Offer
-from attnscope.watching.scope import LOSS
+from attnscope.watching.recording.losses import LOSS
 from attnscope.watching.track import Every
 from attnscope.watching.undisturbed import undisturbed
 

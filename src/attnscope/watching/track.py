@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from types import MappingProxyType
 
 import torch
@@ -15,6 +16,8 @@ from attnscope.errors import AttnscopeError
 from attnscope.trajectory.arrays import Variable, clock_name
 from attnscope.trajectory.channel import Channel, WriterThread
 from attnscope.watching.moment import Moment, Need, Reading
+from attnscope.watching.recording.cost import Costs
+from attnscope.watching.recording.live import Logger, scalars
 
 OF_STEPS: frozenset[Need] = frozenset({"gradients", "before"})
 """What there is only while a step is taken."""
@@ -58,6 +61,7 @@ class Track:
         every: steps from one to the next.
         readings: what is read.
         labels: names of the entries of axes, where their number fits.
+        costs: hear what every reading took.
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class Track:
         every: int,
         readings: Sequence[Reading],
         labels: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        costs: Costs | None = None,
     ) -> None:
         self.writer, self.dim, self.every = writer, dim, every
         self.readings, self.labels = list(readings), labels
@@ -79,6 +84,9 @@ class Track:
         self.clock = writer.open(clock, torch.zeros((), dtype=torch.float64))
         self.channels: dict[str, Channel] = {}
         self.broken: set[str] = set()
+        self.costs = Costs() if costs is None else costs
+        self.latest: dict[str, Tensor | float] = {}
+        """What readings came to the last time, for those who log them."""
         self._straight: list[tuple[Reading, Callable[[Moment], Tensor | float | None], Channel]]
 
     def read(self, moment: Moment, trained: bool = True) -> None:
@@ -134,7 +142,7 @@ class Track:
         name = reading.name
         if moment is not None and name not in self.broken:
             try:
-                value = reading.read(moment)
+                value = self._timed(reading, moment)
                 if value is not None and name not in self.channels:
                     self.channels[name] = self._open(reading, _tensor(value))
             except Exception as error:
@@ -148,6 +156,17 @@ class Track:
         except ValueError as error:
             self._complain(name, error)
             return channel.put(math.nan)
+
+    def _timed(self, reading: Reading, moment: Moment) -> Tensor | float | None:
+        shared, begun = moment.evaluating, perf_counter()
+        value = reading.read(moment)
+        # The probe batch is evaluated for whoever asks first.
+        spent = perf_counter() - begun - (moment.evaluating - shared)
+        if value is not None:
+            size = value.numel() * value.element_size() if isinstance(value, Tensor) else 8
+            self.costs.add(reading.name, spent, size)
+            self.latest[reading.name] = value
+        return value
 
     def _open(self, reading: Reading, value: Tensor) -> Channel:
         # Of a function of one line nobody knows the axes before it is called.
@@ -171,3 +190,20 @@ class Track:
             "NaN from here on; training and the other readings go on.",
             stacklevel=2,
         )
+
+
+def log_readings(loggers: Sequence[Logger], step: int, tracks: Sequence[Track]) -> None:
+    """Log what tracks have read, unless it is the loss alone, which there is at every step."""
+    if not loggers or all(track.every == 1 and len(track.readings) == 1 for track in tracks):
+        return
+    values = {
+        tag: number
+        for track in tracks
+        for reading in track.readings
+        if reading.name in track.latest
+        for tag, number in scalars(
+            reading, track.latest[reading.name], {**track.labels, **reading.coords}
+        )
+    }
+    for logger in loggers:
+        logger.log(step, values)

@@ -9,8 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnscope.watching.moment import Reading
 from attnscope.watching.track import Track
 
+LOSS = Reading(
+    "loss",
+    lambda moment: moment.loss,
+    meaning="training loss that the step was taken on, NaN at step 0",
+    plain=True,
+)
 WAITING = 100
 """So many losses stay on their device before they are asked for."""
 
