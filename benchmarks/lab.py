@@ -7,6 +7,7 @@ are by the clock, so a busy machine shows: the load stands above.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -25,6 +26,8 @@ from rich.console import Console
 from rich.table import Table
 
 from harness import Measured, Row, Skip, spread
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for tests/torture
 
 MOVES, RUNS = 15, 1_000
 HELPERS = """
@@ -50,7 +53,7 @@ bench.addEventListener("attnscope-drawn", (event) => {
   if (event.detail.ask === first + 20) done({drawn, after: performance.now() - last});
 });
 const timer = setInterval(() => {
-  set("a-m", 20 + index);
+  set("a-m", 35 + index);
   last = performance.now();
   if (++index === 20) clearInterval(timer);
 }, 100);
@@ -201,6 +204,18 @@ def listed(address: str) -> tuple[str, str, str]:
     return (f"{RUNS:,} runs listed", f"{seconds:.2f} s ({size / 1e6:.1f} MB)", "within 2 s")
 
 
+async def loaded(folder: Path) -> list[tuple[str, str, str]]:
+    """Let people drag sliders of a lab of their own."""
+    from tests.torture.lab_load import load, running_lab
+
+    rows = []
+    async with running_lab(folder / "runs") as (address, lab):
+        for people, reach in ((5, "all last moves and the next visitor within 3 s"), (50, "")):
+            found = await load(address, lab, people, 15.0, first=100 * people)
+            rows.append((f"{people} people drag sliders for 15 s", str(found), reach))
+    return rows
+
+
 def report_sizes(folder: Path) -> list[tuple[str, str, str]]:
     import attnscope
     from attnscope.studies.lu2021 import Sen, TopicWordsRun
@@ -222,6 +237,7 @@ def main() -> int:
             rows = [("`attnscope lab` is ready", f"{ready:.1f} s", "")]
             rows += played(driver, address)
             rows.append(listed(address))
+        rows += asyncio.run(loaded(folder))
         rows += report_sizes(folder / "reports")
     table = Table(title=f"The lab, load average {load:.1f} on {os.cpu_count()} cores")
     for head in ("what", "measured", "reach"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream
@@ -97,7 +97,8 @@ class PlaySocket(WebSocketHandler):
                 "attnscope lab: a page did not read its answers, and its connection was closed.",
                 file=sys.stderr,
             )
-            self.ws_connection.stream.close()  # It would not read a good-bye either.
+            self.ws_connection.client_terminated = True  # It would not read a good-bye either.
+            self.close()
             return
         self.unread += 1
         self.write_message(text).add_done_callback(self._read)
@@ -119,7 +120,7 @@ class PlaySocket(WebSocketHandler):
             self.session.close()
 
 
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "websocket_max_message_size": wishes.LONGEST,
     "websocket_ping_interval": PING,
     "websocket_ping_timeout": PING,
