@@ -114,6 +114,25 @@ def test_claims_without_runs(
     assert f"no run below '{where}' has decided a claim yet" in capsys.readouterr().out
 
 
+def test_claims_go_on_past_damaged_runs(runs: Path, tmp_path: Path, capsys: Capture) -> None:
+    shutil.copytree(runs / "lu2021.cnn", tmp_path / "b")
+    for name, manifest in (("a", "[" * 100_000), ("c", "{}"), ("d", None)):
+        shutil.copytree(runs / "lu2021.cnn", tmp_path / name)
+        if manifest is not None:
+            (tmp_path / name / "run.json").write_text(manifest)
+    kept = json.loads((tmp_path / "d" / "findings.json").read_text())
+    kept[0]["verdict"] = "splendid"
+    (tmp_path / "d" / "findings.json").write_text(json.dumps(kept))
+    assert main(["claims", "--runs", str(tmp_path)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out.count("lu2021.cnn  (") == 1
+    assert f"of {len(kept)} claims hold" in captured.out
+    said = captured.err.splitlines()
+    assert len(said) == 3
+    for name, line in zip("acd", said, strict=True):
+        assert line.startswith(f"attnscope: left out: '{tmp_path / name}")
+
+
 @pytest.mark.parametrize("text", ["{", '[{"key": "x"}]', "3"])
 def test_findings_that_cannot_be_read_are_a_sentence(
     runs: Path, tmp_path: Path, capsys: Capture, text: str
