@@ -83,7 +83,7 @@ def test_stopping_early_leaves_nan_and_says_why() -> None:
 
 
 def test_a_diverging_run_says_so() -> None:
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), pytest.warns(RuntimeWarning, match="the run diverged at step"):
         tree = train(Point(), bowl, Descent(lr=3.0), time=300.0, record=[Record((X,), Linear(3))])
     assert tree.attrs["status"].startswith("diverged at step 14 ")
     assert tree["stats/outcome"].item() == "diverged"
