@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test lint bench browser clean
+.PHONY: demo test lint bench torture browser clean
 
 demo: .venv/.installed
 	$(BIN)/attnscope run lu2021.sen --figures png
@@ -19,6 +19,11 @@ lint: .venv/.installed-dev
 
 bench: .venv/.installed
 	$(BIN)/python benchmarks/run.py --out runs/bench.json
+
+# Kills at file operations, several writers, damaged folders and files, strange commands, a full lab:
+# docs/reliability.md. Below 30 minutes.
+torture: .venv/.installed-dev
+	$(BIN)/python -m tests.torture
 
 .venv/.installed: pyproject.toml
 	@echo "setting up .venv; the first time this takes a few minutes"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,9 @@ def test_a_damaged_checkpoint_is_a_sentence(tmp_path: Path, damage) -> None:
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(AttnscopeError, match=r"0003\.safetensors' is not a checkpoint.*Delete it"):
         load_checkpoint(path)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "0000.safetensors")
+    with pytest.raises(AttnscopeError, match="not an ordinary file"):
+        load_checkpoint(tmp_path / "0000.safetensors")

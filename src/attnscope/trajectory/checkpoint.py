@@ -35,6 +35,8 @@ def load_checkpoint(path: Path) -> Checkpoint | None:
     """
     if not path.exists():
         return None
+    if not path.is_file():  # Opening a pipe would wait for somebody who writes to it.
+        raise DamagedFile(path, "is not a checkpoint (it is not an ordinary file)", ADVICE)
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
