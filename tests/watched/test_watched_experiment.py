@@ -17,6 +17,7 @@ from diagnosed_toys import scale_queries_and_keys, watched
 from attnscope.catalogue import of_tree
 from attnscope.claims.diagnosis import Diagnosis
 from attnscope.cli import main
+from attnscope.errors import AttnscopeError
 from attnscope.report.overview import ReadingMap
 from attnscope.report.page import Page
 from attnscope.report.terminal import diagnosis_list
@@ -243,10 +244,9 @@ def test_a_run_that_ended_badly_has_a_page(tmp_path: Path) -> None:
     assert "training ended with ZeroDivisionError at step 7" in page.status
 
 
-def test_a_run_that_was_killed_at_once_has_a_page(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    # What a kill leaves: a manifest and a store, and no word about how much is in it.
+def test_a_run_that_says_nothing_of_what_is_recorded_has_a_page(tmp_path: Path) -> None:
+    # A manifest and a store, and no word about how much is in it: damage, since every recording
+    # says so from the start; what is still good has a page.
     recorder = scope(Reader(), tmp_path / "run")
     with recorder:
         folder = RunFolder(tmp_path / "run")
@@ -255,10 +255,11 @@ def test_a_run_that_was_killed_at_once_has_a_page(
         while not kept.exists():
             time.sleep(0.01)
         kept.unlink()
-        page = page_of(open_run(folder.path))
-        assert page.status == "not begun: nothing is recorded yet"
-        assert main(["show", str(folder.path)]) == 0
-    assert "Diagnosis" in capsys.readouterr().out
+        with pytest.raises(AttnscopeError, match=r"0000\.json' is gone"):
+            open_run(folder.path)
+        page = page_of(open_run(folder.path, allow_damaged=True))
+        assert "not begun: nothing is recorded yet" in page.status
+    assert page.diagnosis_note
     assert page.figures == []
     assert page.maps == []
 
