@@ -190,14 +190,15 @@ def _excess(value: Any, hint: Any) -> str:
         return "a text without NUL characters" if "\0" in value else ""
     if isinstance(value, bool) or not isinstance(value, Real):
         return ""
+    number: Any = value
     if int in (hint, *typing.get_args(hint)[:1]):
-        right = -LARGEST_COUNT <= value <= LARGEST_COUNT
+        right = -LARGEST_COUNT <= number <= LARGEST_COUNT
         return "" if right else f"a whole number of at most {LARGEST_COUNT:,}"
-    if not isinstance(value, Integral) and not math.isfinite(value):
+    if not isinstance(value, Integral) and not math.isfinite(number):
         return "a finite number"
-    if not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:
+    if not -LARGEST_NUMBER <= number <= LARGEST_NUMBER:
         return f"a number of at most {LARGEST_NUMBER:g}"
-    return "0, or a number further from it" if 0 < abs(value) < 1 / LARGEST_NUMBER else ""
+    return "0, or a number further from it" if 0 < abs(number) < 1 / LARGEST_NUMBER else ""
 
 
 def _quoted(value: Any) -> str:

@@ -193,7 +193,8 @@ class Finding:
             TypeError: it is of another form, or of an unknown verdict.
         """
         known: dict[str, Any] = {k: math.nan if v is None else v for k, v in values.items()}
-        for name, hint in hints(cls).items():
+        kind: Any = cls
+        for name, hint in hints(kind).items():
             if name in known and not fits(known[name], hint):
                 raise TypeError(f"{name} is of another kind")
         return cls(**known)

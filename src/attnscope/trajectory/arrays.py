@@ -222,7 +222,7 @@ class Store:
         if variable.group not in self.root:
             self.root.create_group(variable.group)
             seal(self.path / variable.group / "zarr.json")
-        array = self.root[variable.group].create_array(
+        array = self.root.require_group(variable.group).create_array(
             variable.name,
             shape=shape,
             chunks=chunks,

@@ -43,7 +43,7 @@ class Found:
             AttnscopeError: they do not fit together.
         """
         buffers = {key: cpu.Buffer.from_bytes(data) for key, data in self.files.items()}
-        store = MemoryStore(buffers, read_only=True)  # type: ignore[arg-type]
+        store: Any = MemoryStore(buffers, read_only=True)  # type: ignore[arg-type]
         with xr.open_datatree(store, engine="zarr", consolidated=False) as stored:
             tree: xr.DataTree = stored.load()
         return tree
