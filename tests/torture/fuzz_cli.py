@@ -228,8 +228,7 @@ def in_environment(rng: random.Random) -> tuple[str, Callable[[], object]]:
 
 def environments(cases: range, seed: int, seconds: float = float("inf")) -> Tally:
     """Start processes in strange environments."""
-    # Importing PyTorch takes seconds, and on a busy machine a minute.
-    return fuzz(in_environment, cases, seed, seconds, patience=180)
+    return fuzz(in_environment, cases, seed, seconds)
 
 
 def main() -> int:
