@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from attnscope.results import findings, write_report
     from attnscope.training import train
     from attnscope.trajectory import Readings, crossing, final, initial, open_run
-    from attnscope.watching import watch
+    from attnscope.watched.announcing import watch
 
 __version__ = "0.1.0"
 
@@ -76,6 +76,6 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "results": ("findings", "write_report"),
     "training": ("train",),
     "trajectory": ("Readings", "crossing", "final", "initial", "open_run"),
-    "watching": ("watch",),
+    "watched.announcing": ("watch",),
 }
 __getattr__, __dir__, __all__ = attach(__name__, _HOMES)

@@ -18,7 +18,7 @@ from attnscope.watching.readings import catalogue
 from attnscope.watching.readings.offer import WatchedModel
 from watched_toys import Reader
 
-IDS = torch.tensor([[1, 2, 3, 4, 5], [5, 6, 7, 8, 2]])
+IDS = torch.tensor([[1, 2, 3, 4, 5, 2, 9, 10], [5, 6, 7, 8, 2, 3, 3, 1]])
 ALL = ["loss", *catalogue(WatchedModel(nn.Linear(1, 1)))]
 
 

@@ -98,7 +98,8 @@ def multihead_call_weights(*args: Any, **kwargs: Any) -> Tensor:
         "dropout_p": 0.0,
         "training": False,
     }
-    weights: Tensor = F.multi_head_attention_forward(**given)[1]
+    weights = F.multi_head_attention_forward(**given)[1]
+    assert weights is not None
     return weights if weights.ndim == 4 else weights[None]
 
 

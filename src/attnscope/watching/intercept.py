@@ -140,7 +140,7 @@ class Interceptor:
     def running(self) -> tuple[str, nn.Module] | None:
         """Return the innermost module whose code is running; ``None`` if it is read otherwise."""
         frame = sys._getframe(1)
-        while frame is not None:  # type: ignore[redundant-expr]
+        while frame is not None:
             names = frame.f_code.co_varnames
             if names and names[0] == "self":
                 holder = frame.f_locals.get("self")

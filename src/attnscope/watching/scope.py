@@ -128,7 +128,7 @@ class Scope:
             self.status = f"finished at step {self.count}"
         self._end(outcome)
 
-    def log_to(self, to: str | Log) -> Self:
+    def log_to(self, to: str | Log | Logger) -> Self:
         """Have readings logged while training goes on, from the first one on.
 
         Args:

@@ -77,11 +77,11 @@ def _rows(tokens: Tokens, rows: int) -> list[list[str]]:
 def _naming(tokenizer: Any) -> Callable[[int], Any]:
     for method in ("convert_ids_to_tokens", "id_to_token"):
         if callable(function := getattr(tokenizer, method, None)):
-            return function  # type: ignore[no-any-return]
+            return function
     if callable(decode := getattr(tokenizer, "decode", None)):
         return lambda word: decode([word])
     if callable(tokenizer):
-        return tokenizer  # type: ignore[no-any-return]
+        return tokenizer
     raise AttnscopeError(
         f"tokenizer of type {type(tokenizer).__name__}: expected an object with "
         "convert_ids_to_tokens, id_to_token or decode, or a function of a word id."

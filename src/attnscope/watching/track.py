@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from time import perf_counter
 from types import MappingProxyType
 
@@ -196,14 +197,18 @@ def log_readings(loggers: Sequence[Logger], step: int, tracks: Sequence[Track]) 
     """Log what tracks have read, unless it is the loss alone, which there is at every step."""
     if not loggers or all(track.every == 1 and len(track.readings) == 1 for track in tracks):
         return
-    values = {
-        tag: number
-        for track in tracks
-        for reading in track.readings
-        if reading.name in track.latest
-        for tag, number in scalars(
-            reading, track.latest[reading.name], {**track.labels, **reading.coords}
-        )
-    }
+
+    @cache
+    def values() -> dict[str, float]:
+        return {
+            tag: number
+            for track in tracks
+            for reading in track.readings
+            if reading.name in track.latest
+            for tag, number in scalars(
+                reading, track.latest[reading.name], {**track.labels, **reading.coords}
+            )
+        }
+
     for logger in loggers:
         logger.log(step, values)

@@ -45,11 +45,10 @@ class Logger:
         self.name, self._log, self._close = name, log, close
         self.broken = False
 
-    def log(self, step: int, values: Values) -> None:
-        """Hand numbers on."""
-        if not values:
-            return
-        self._quietly(lambda: self._log(step, values))
+    def log(self, step: int, values: Callable[[], Values]) -> None:
+        """Hand numbers on, if there are any; they are made when they are asked for."""
+        if not self.broken and (made := values()):
+            self._quietly(lambda: self._log(step, made))
 
     def close(self) -> None:
         """Write what is left."""
@@ -69,12 +68,14 @@ class Logger:
             )
 
 
-def logger_of(to: str | Log, folder: Path) -> Logger:
+def logger_of(to: str | Log | Logger, folder: Path) -> Logger:
     """Return what logs to a tool, or to a function of the step and numbers by tag.
 
     Raises:
         AttnscopeError: there is no such tool, or it is not installed.
     """
+    if isinstance(to, Logger):
+        return to
     if callable(to):
         return Logger(getattr(to, "__name__", type(to).__name__), to)
     if to not in TOOLS:
