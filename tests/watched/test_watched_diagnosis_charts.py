@@ -99,6 +99,12 @@ def test_a_spike_that_was_not_recovered_from() -> None:
     assert "checkpoint" in found.advice
 
 
+def test_a_spike_from_which_most_but_not_all_was_won_back() -> None:
+    """From 1 to 30 and back to 1.4, with 2.5 at first."""
+    found = only(chart(spike(level=1.4)), "spike")
+    assert found.since_step == 101
+
+
 def test_a_spike_that_was_recovered_from() -> None:
     assert diagnose_chart(chart(spike(level=1.0))) == ()
 

@@ -15,6 +15,8 @@ GIVEN_BACK = 0.5
 """A loss that has given back half of what it had won is on its way up, not between two batches."""
 OF_FIRST = 0.1
 """A loss that had won nothing has to rise by a tenth of its first value."""
+NOT_BACK = 0.1
+"""A loss that exploded is back when it is within a tenth of what it had won."""
 BLAZE = 4
 """Four losses in a row that are half as large again as all before them need no further proof."""
 AROUND = 3
@@ -84,13 +86,35 @@ def _rise(losses: Losses) -> tuple[int, float, float] | None:
     return int(low[-1]) + width // 2, lowest, now
 
 
+def _blown_up(losses: Losses) -> tuple[int, float, float] | None:
+    """Return the same for a loss that once was far above all before it, and is not back.
+
+    What it has to be above its old level is less then: that something happened is beyond doubt.
+    """
+    values, width = losses.values, losses.width
+    if len(values) < 2 * width + BLAZE:
+        return None
+    highest = np.maximum.accumulate(np.abs(values))
+    least = np.lib.stride_tricks.sliding_window_view(values, BLAZE).min(axis=-1)
+    high = np.flatnonzero(least[width:] > 1.5 * highest[width - 1 : len(least) - 1])
+    if not high.size or int(high[0]) + 2 * width > len(values):
+        return None
+    at = int(high[0]) + width
+    before, after = values[at - width : at], values[-width:]
+    level, now = float(np.median(before)), float(np.median(after))
+    won = losses.first - level
+    if now - level <= max(NOT_BACK * won, OF_FIRST * NOT_BACK * abs(losses.first)):
+        return None
+    return (at - 1, level, now) if above(before, after) else None
+
+
 def _blazing(values: np.ndarray) -> bool:
     """Whether the last few losses are far above all others that there have been."""
     return bool(values[-BLAZE:].min() > 1.5 * np.abs(values[:-BLAZE]).max())
 
 
 def _rising(losses: Losses, chart: Chart, training: Training) -> Diagnosis | None:
-    risen = _rise(losses)
+    risen = _rise(losses) or _blown_up(losses)
     if risen is None:
         return None
     at, lowest, now = risen
