@@ -110,7 +110,8 @@ def test_claims_are_decided_and_figures_drawn(
     assert "filter-normalised" in figures[0].surfaces[0].title
     assert "off it up to" in figures[3].panels[0].title
     assert [len(table.rows) for table in tables] == [3, 6, 15]
-    publish(tmp_path, Page("S", "s", "ok", found, figures[:1], tables))
+    page = Page("S", "s", "ok", found, figures[:1], tables, images=("png", "svg", "pdf"))
+    publish(tmp_path, page)
 
 
 def test_the_loss_comes_in_two_parts_that_make_the_whole(study: Landscape) -> None:
