@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import math
 import os
 import random
 import shutil
@@ -164,14 +165,14 @@ def is_open(file: Path) -> bool:
     """Return whether a file is a chunk that a run which has not ended would write again."""
     root = next(parent for parent in file.parents if parent.name == NAME)
     parts = file.relative_to(root).parts
-    if len(parts) < 5 or parts[3] != "c":
+    if parts[1:2] != ("observables",) or "c" not in parts[3:4]:
         return False
     folder = RunFolder(root)
     alone = parts[2].split("_")[0] == "time"
     run, number = (0, int(parts[4])) if alone else (int(parts[4]), int(parts[5]))
     state = folder.state(run)
     told = len(state.get("sums", {}).get("/".join(parts[1:3]), "")) // 8
-    return parts[1] == "observables" and number >= told
+    return number >= told
 
 
 @dataclass(frozen=True)
@@ -342,7 +343,9 @@ def several(
     return dict(tally), bad
 
 
-def torture(cases: int, seed: int, base: Path, talk: bool = True) -> tuple[Tally[str], list[str]]:
+def torture(
+    cases: int, seed: int, base: Path, seconds: float = math.inf
+) -> tuple[Tally[str], list[str]]:
     """Damage so many folders; return the numbers of cases by kind, and what was bad."""
     base.chmod(0o755)
     wholes = make(base)
@@ -359,11 +362,12 @@ def torture(cases: int, seed: int, base: Path, talk: bool = True) -> tuple[Tally
             continue
         tally.update(ended.value[0])
         bad += ended.value[1]
-        if talk:
-            for each in ended.value[1]:
-                print("BAD", each, flush=True)
-            took = time.monotonic() - begun
-            print(f"{numbers.stop} damages, {len(bad)} bad, {took:.0f} s", flush=True)
+        for each in ended.value[1]:
+            print("BAD", each, flush=True)
+        took = time.monotonic() - begun
+        print(f"{numbers.stop} damages, {len(bad)} bad, {took:.0f} s", flush=True)
+        if took > seconds:
+            break
     return tally, bad
 
 
@@ -382,9 +386,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="at most")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="attnscope-damage-") as folder:
-        tally, bad = torture(options.cases, options.seed, Path(folder))
+        tally, bad = torture(options.cases, options.seed, Path(folder), options.seconds)
     print(table(tally))
     return 1 if bad else 0
 

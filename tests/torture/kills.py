@@ -16,6 +16,7 @@ scene. A case is bad if afterwards
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import re
 import shutil
@@ -53,7 +54,7 @@ def phase_of(operation: str) -> str:
 
 
 def torture(
-    kills: int, seed: int, base: Path, names: Sequence[str] = ()
+    kills: int, seed: int, base: Path, names: Sequence[str] = (), seconds: float = math.inf
 ) -> tuple[Tally, list[str]]:
     """Kill so often; return the numbers of cases by scene, and what was bad.
 
@@ -62,13 +63,15 @@ def torture(
         seed: of the moments.
         base: an empty folder.
         names: of the scenes; all unless given.
+        seconds: after which no other kill is begun.
     """
     from .judge import Reference, judge, prepared
-    from .scenes import SCENES
+    from .scenes import SCENES, warm_up
 
     chance = random.Random(seed)
     scenes = [scene for scene in SCENES if not names or scene.name in names]
     references = {scene.name: Reference.of(scene, base) for scene in scenes}
+    warm_up(references[scenes[0].name].new, base / "warm")
     # A scene with workers imports PyTorch anew in each of them.
     shares = [scene for scene in scenes for _ in range(1 if scene.name == "two workers" else 4)]
     plan = [shares[number % len(shares)] for number in range(kills)]
@@ -76,6 +79,8 @@ def torture(
     bad: list[str] = []
     begun = time.monotonic()
     for number, scene in enumerate(plan):
+        if time.monotonic() - begun > seconds:
+            break
         reference = references[scene.name]
         phase = chance.choice(sorted(reference.phases))
         target = chance.choice(reference.phases[phase])
@@ -127,13 +132,16 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--scenes", nargs="+", default=(), help="all unless given")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="at most")
     options = parser.parse_args()
     if preload.compiler() is None:
         print("there is no C compiler here, or this is not Linux: no kills at file operations")
         return 0
     preload.start_again("tests.torture.kills")
     with tempfile.TemporaryDirectory(prefix="attnscope-kills-") as folder:
-        tally, bad = torture(options.kills, options.seed, Path(folder), options.scenes)
+        tally, bad = torture(
+            options.kills, options.seed, Path(folder), options.scenes, options.seconds
+        )
     print(table(tally, bad))
     return 1 if bad else 0
 

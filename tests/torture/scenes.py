@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import shutil
 import sys
 from collections.abc import Callable
@@ -11,6 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for toy_study and watched_toys
 
 import torch
+import xarray as xr
 
 import attnscope
 from attnscope.cli import main
@@ -45,6 +48,23 @@ def often() -> None:
         return real(self, *args)  # type: ignore[arg-type]
 
     ZarrSink.step = step  # type: ignore[method-assign, assignment]
+
+
+def warm_up(tree: xr.DataTree, out: Path) -> None:
+    """Import here what every forked process would import for itself; no gradient is computed.
+
+    Args:
+        tree: a trajectory of the study.
+        out: an empty folder.
+    """
+    from attnscope.catalogue import load
+    from attnscope.cli.run import parse
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        parse(load(STUDY), ["--seeds", "1"])
+        command("show", tree.attrs["path"])
+        command("check", tree.attrs["path"])
+    attnscope.write_report(tree, out)
 
 
 def command(*words: str) -> int:

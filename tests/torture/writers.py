@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import shutil
@@ -30,7 +31,7 @@ from attnscope.trajectory.check import check_run
 
 from . import forks
 from .judge import differences
-from .scenes import NAME, STUDY, command
+from .scenes import NAME, STUDY, command, warm_up
 
 SPECS: tuple[tuple[str, ...], ...] = ((), ("--start", "3", "1"), ("--seeds", "2"))
 FLAGS: tuple[tuple[str, ...], ...] = ((), ("--resume",), ("--overwrite",))
@@ -103,9 +104,12 @@ def start(
     return bad, tally
 
 
-def torture(starts: int, seed: int, base: Path, talk: bool = True) -> tuple[Tally[str], list[str]]:
+def torture(
+    starts: int, seed: int, base: Path, seconds: float = math.inf
+) -> tuple[Tally[str], list[str]]:
     """Start so often; return how the processes ended, and what was bad."""
-    alone = expected(base)
+    alone, begun = expected(base), time.monotonic()
+    warm_up(next(iter(alone.values()))[0], base / "warm")
     chance = random.Random(seed)
     tally: Tally[str] = Tally()
     bad: list[str] = []
@@ -117,10 +121,11 @@ def torture(starts: int, seed: int, base: Path, talk: bool = True) -> tuple[Tall
         tally["starts"] += 1
         tally["bad"] += bool(found)
         bad += [f"start {number}: {each}" for each in found]
-        if talk:
-            for each in found:
-                print(f"BAD start {number}: {each}", flush=True)
+        for each in found:
+            print(f"BAD start {number}: {each}", flush=True)
         shutil.rmtree(root.parent)
+        if time.monotonic() - begun > seconds:
+            break
     return tally, bad
 
 
@@ -135,9 +140,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--starts", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="at most")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="attnscope-writers-") as folder:
-        tally, bad = torture(options.starts, options.seed, Path(folder))
+        tally, bad = torture(options.starts, options.seed, Path(folder), options.seconds)
     print(table(tally))
     return 1 if bad else 0
 

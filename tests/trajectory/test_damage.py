@@ -94,6 +94,7 @@ def exchange(one: Path, other: Path) -> None:
         ("trajectory.zarr/theory/x/zarr.json", "trajectory.zarr/observables/x/zarr.json"),
         ("trajectory.zarr/data/start/zarr.json", "trajectory.zarr/observables/time/zarr.json"),
         ("runs/0000.json", "runs/0001.json"),
+        ("runs/0000.json", "trajectory.zarr/params/zarr.json"),
     ],
 )
 def test_files_that_are_whole_and_in_the_place_of_another_are_seen(

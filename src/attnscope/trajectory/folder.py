@@ -105,15 +105,18 @@ class RunFolder:
         """Write how far a run is."""
         write_json(self.state_path(run), {"run": run, **state}, sync=sync)
 
-    def state(self, run: int) -> dict[str, Any]:
+    def state(self, run: int, *, sealed: bool = False) -> dict[str, Any]:
         """Read how far a run is; empty if it has not begun.
+
+        Args:
+            run: its number.
+            sealed: whether a digest has to be there; one that is there has to fit in any case.
 
         Raises:
             DamagedFile: what is there is not what was written.
         """
         try:
-            # Older versions wrote no digests; one that is there has to fit.
-            state = read_sealed(self.state_path(run), sealed=False)
+            state = read_sealed(self.state_path(run), sealed=sealed)
         except FileNotFoundError:
             return {}
         parts = (state.get(name, {}) for name in ("recorded", "chunks", "sums"))

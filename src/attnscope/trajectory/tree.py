@@ -73,14 +73,15 @@ def states_of(
     """Return how far each run is, and which of the files that say so are damaged."""
     states: list[dict[str, Any]] = []
     damage: list[DamagedFile] = []
+    sealed = manifest["format"] >= CHECKED
     for run in range(len(manifest["runs"])):
         try:
-            states.append(folder.state(run))
+            states.append(folder.state(run, sealed=sealed))
         except DamagedFile as error:
             damage.append(error)
             states.append({})
             continue
-        if manifest["format"] >= CHECKED and not states[-1]:
+        if sealed and not states[-1]:
             damage.append(DamagedFile(folder.state_path(run), "is gone"))
     return states, damage
 
