@@ -3,6 +3,7 @@
 from attnscope.trajectory.checkpoint import load_checkpoint, save_checkpoint
 from attnscope.trajectory.documents import DamagedFile, read_json, read_sealed, write_json
 from attnscope.trajectory.folder import FORMAT, RunFolder
+from attnscope.trajectory.interpreter import check_interpreter
 from attnscope.trajectory.lock import Busy, Lock
 from attnscope.trajectory.readings import (
     Readings,
@@ -39,3 +40,5 @@ __all__ = [
     "save_checkpoint",
     "write_json",
 ]
+
+check_interpreter()
