@@ -92,12 +92,14 @@ class GradientField:
                 "noise are drawn once, before; Descent trains with randomness."
             )
 
-    def broken(self, time: float, before: float, after: float, slopes: Tensor) -> str:
-        """Say what is not finite right after ``time``, however short the step."""
+    def broken(self, time: float, before: float, h: float, state: Tensor, slope: Tensor) -> str:
+        """Say what is not finite within ``h`` after ``time``, however short the step."""
+        out = torch.empty_like(slope)
+        torch.sub(state, slope, alpha=h, out=self.flat.vector)
+        after = self(out)
         what = f"{after}"
-        if math.isfinite(after):
-            bad = next((g for g in slopes if not torch.isfinite(g).all()), slopes[-1])
-            what = f"the gradient by '{self.culprit(bad)}' was not finite"
+        if math.isfinite(after) and not torch.isfinite(out).all():
+            what = f"the gradient by '{self.culprit(out)}' was not finite"
         return (
             f"broke down at time {time:g}: the loss was {before:.6g} there and {what} right after; "
             "expected finite numbers"

@@ -133,7 +133,8 @@ class FlowRun:
             self.rejected += 1
             self.h = h / 4
             if self.h < 1e-12 * max(self.time, 1.0):
-                return self.field.broken(self.time, self.value, value, work.slopes), None
+                broken = self.field.broken(self.time, self.value, h, work.state, work.slopes[0])
+                return broken, None
             choice.refused(self.time)
             return None, None
         if error > 1:
