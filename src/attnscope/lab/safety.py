@@ -148,7 +148,7 @@ def plain_name(text: str) -> bool:
 
 
 def written(text: str) -> str:
-    """Return a text that can be sent: half a letter, as in a name that is no text, becomes ``?``.
+    r"""Return a text that can be sent: half a letter, as in a name that is no text, becomes ``?``.
 
     >>> written("a\udcffb")
     'a?b'
