@@ -90,10 +90,10 @@ def compare(start: Start, engine: Flow, until: float, explicit_until: float = 0.
     return Measured(reference, ours.evaluations, how)
 
 
-def study(name: str) -> Measured:
-    """Follow the first run of a study at its quick scale."""
+def study(name: str, case: str = "") -> Measured:
+    """Follow a run of a study at its quick scale, of the first case unless it is given."""
     chosen = load(name).at("quick")
-    case = chosen.cases[0]
+    case = case or chosen.cases[0]
     engine = chosen.engine(case, 0)
 
     def start() -> tuple[nn.Module, Loss]:
@@ -123,7 +123,8 @@ ROWS = (
     ),
     row("li2023_value", "li2023.value, quick", partial(study, "li2023.value")),
     row("song2024_query_only", "song2024.query_only, quick", partial(study, "song2024.query_only")),
-    row("lu2021_sen", "lu2021.sen, quick", partial(study, "lu2021.sen")),
+    row("lu2021_fc", "lu2021.sen, quick, Attn-FC", partial(study, "lu2021.sen", "FC")),
+    row("lu2021_tc", "lu2021.sen, quick, Attn-TC", partial(study, "lu2021.sen", "TC")),
     row(
         "encoder",
         "nn.TransformerEncoder, GELU, to time 50",
