@@ -163,7 +163,7 @@ def test_a_spec_in_epochs_of_an_older_version_is_understood() -> None:
         ({"loud": 1e-2}, "expected a noise that is not in noises"),
         ({"engine": "descent"}, "expected 'flow'"),
         ({"lr": 1.0}, "expected a flow without a learning rate"),
-        ({"rtol": 0.0}, "rtol = 0.0: expected a number above 0"),
+        ({"rtol": 0.0}, "rtol = 0.0: expected a finite number above 0"),
     ],
 )
 def test_bad_input_gets_a_sentence(change: dict[str, Any], words: str) -> None:
