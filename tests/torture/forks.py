@@ -6,6 +6,7 @@ survive it.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import pickle
 import select
@@ -18,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-HUNG = 120.0
-"""Seconds after which a process is taken to hang."""
+HUNG = 300.0
+"""Seconds after which a process is taken to hang; where it does is among what it printed."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ def start(function: Callable[..., Any], *args: Any, printed: Path | None = None)
         where = os.open(printed or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         os.dup2(where, 1)
         os.dup2(where, 2)
+        faulthandler.dump_traceback_later(HUNG - 10, file=2)
         answer, code = (function(*args), ""), 0
         sys.stdout.flush()
         sys.stderr.flush()

@@ -100,7 +100,8 @@ def torture(
         verdict = forks.call(judge, scene, reference, root, printed=base / "printed")
         found += verdict.value or []
         if verdict.trouble or verdict.hung or verdict.code:
-            found.append(f"judging: {verdict.trouble or verdict}")
+            said = (base / "printed").read_text(errors="replace")[-4000:]
+            found.append(f"judging: {verdict.trouble or verdict} {said if verdict.hung else ''}")
         tally[scene.name, "killed" if killed else "ended before"] += 1
         if found:
             tally[scene.name, "bad"] += 1
@@ -108,7 +109,7 @@ def torture(
             bad.append(f"{moment}: " + "; ".join(found))
             print("BAD", bad[-1], flush=True)
         shutil.rmtree(where, ignore_errors=True)
-        if number % 50 == 49:
+        if number % 25 == 24:
             took = time.monotonic() - begun
             print(f"{number + 1} kills, {len(bad)} bad, {took:.0f} s", flush=True)
     return tally, bad
