@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from hypothesis import HealthCheck, settings
 from attnscope.tasks import TopicWords, TopicWordsData
 
 torch.set_num_threads(1)
+# A shell in the background ignores Ctrl-C, and whatever is started from there would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "attnscope",

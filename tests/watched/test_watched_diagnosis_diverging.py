@@ -31,7 +31,9 @@ def test_a_model_that_loses_what_it_had_learned(tmp_path: Path) -> None:
     tree = watched(tmp_path / "run", late_lr=3.0)
     found = diagnose(chart_of(tree))
     assert found is not None
-    assert "is diverging" in found.sentence
+    # How fast it is lost is chaotic, and differs between processors; what did it does not.
+    assert "is diverging" in found.sentence or "has not come back" in found.sentence
+    assert "The learning rate went from 0.02 to 3" in found.sentence
     assert 25 <= found.since_step <= 36
     assert found.evidence["loss now"] > 2 * found.evidence["lowest loss"]
 
