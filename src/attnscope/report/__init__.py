@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from attnscope.report.html import write_report
     from attnscope.report.page import Cell, Page, Table
+    from attnscope.report.section import Section, ShadedText
     from attnscope.report.terminal import claims_table
 
 __getattr__, __dir__, __all__ = attach(
@@ -48,6 +49,7 @@ __getattr__, __dir__, __all__ = attach(
         ),
         "html": ("write_report",),
         "page": ("Cell", "Page", "Table"),
+        "section": ("Section", "ShadedText"),
         "terminal": ("claims_table",),
     },
 )
@@ -64,13 +66,13 @@ def publish(folder: Path, page: Page) -> Path:
     from attnscope.report import html, tables
 
     folder = Path(folder)
-    for figure in page.figures:
+    for figure in page.all_figures:
         if page.images:
             from attnscope.report import static
 
             static.save(figure, folder / "figures", page.images)
         tables.write_marks(figure, folder / "figures")
-    for table in page.tables:
+    for table in page.all_tables:
         tables.write_table(table, folder / "tables")
     return html.write_report(folder / "report.html", page)
 
@@ -79,7 +81,7 @@ def files_of(folder: Path, page: Page) -> list[Path]:
     """Return the files that :func:`publish` writes, images of every kind included."""
     kinds = ("csv", "png", "svg", "pdf")
     figures = [
-        folder / "figures" / f"{each.name}.{kind}" for each in page.figures for kind in kinds
+        folder / "figures" / f"{each.name}.{kind}" for each in page.all_figures for kind in kinds
     ]
-    tables = [folder / "tables" / f"{each.name}.csv" for each in page.tables]
+    tables = [folder / "tables" / f"{each.name}.csv" for each in page.all_tables]
     return [folder / "report.html", *figures, *tables]

@@ -22,6 +22,7 @@ from attnscope.report.html_curves import curves
 from attnscope.report.html_diagnosis import diagnosis_section
 from attnscope.report.html_maps import attention_maps
 from attnscope.report.html_overview import overview_section
+from attnscope.report.html_sections import told
 from attnscope.report.html_surface import inert, surfaces
 from attnscope.report.page import Cell, Page, Table
 from attnscope.report.wording import SYMBOLS, control_outcome, interval, number, summary
@@ -40,11 +41,11 @@ def write_report(path: Path, page: Page) -> Path:
 
 
 def _document(page: Page) -> str:
-    scripts = [_bokeh_script()] if any(not _light(page, each) for each in page.figures) else []
+    scripts = [_bokeh_script()] if any(not _light(page, each) for each in page.all_figures) else []
     scripts.append(_resource("report.js"))
     if page.overview is not None:
         scripts += [_resource("curves.js"), _resource("overview.js")]
-    if any(figure.surfaces for figure in page.figures):
+    if any(figure.surfaces for figure in page.all_figures):
         scripts.append(_resource("surface.js"))
     if page.maps:
         scripts.append(_resource("maps.js"))
@@ -54,12 +55,16 @@ def _document(page: Page) -> str:
         "form-action 'none'"
     )
     written = [(name, anchor, body) for name, anchor, write in _SECTIONS if (body := write(page))]
+    written = [*_told(page), *written]
     # Below an overview figures are folded, and come last.
     late = ("figures", "again") if page.overview is not None else ()
     sections = sorted(written, key=lambda section: section[1] in late)
-    links = "".join(f'<li><a href="#{anchor}">{name}</a></li>' for name, anchor, _ in sections)
+    links = "".join(
+        f'<li><a href="#{anchor}">{escape(name)}</a></li>' for name, anchor, _ in sections
+    )
     bodies = "\n".join(
-        f'<section aria-labelledby="{anchor}"><h2 id="{anchor}">{name}</h2>\n{body}\n</section>'
+        f'<section aria-labelledby="{anchor}"><h2 id="{anchor}">{escape(name)}</h2>\n'
+        f"{body}\n</section>"
         for name, anchor, body in sections
     )
     compact = ' class="compact"' if page.overview is not None else ""
@@ -93,6 +98,13 @@ def _document(page: Page) -> str:
 </body>
 </html>
 """
+
+
+def _told(page: Page) -> list[tuple[str, str, str]]:
+    return [
+        (part.title, part.name, told(part, _table, lambda figure: _figure(figure, page.images)))
+        for part in page.sections
+    ]
 
 
 def _bokeh_script() -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from attnscope.claims.diagnosis import Diagnosis
     from attnscope.report.attention_maps import AttentionMaps
     from attnscope.report.overview import Overview
+    from attnscope.report.section import Section
 
 Cell = str | int | float | bool | None
 IMAGES = ("png", "svg", "pdf")
@@ -69,6 +70,8 @@ class Page:
         maps: attention over training, a layer each.
         overview: the first screen of a watched run. With it figures of curves are folded, and drawn
             by a small script in place of Bokeh's.
+        sections: parts told in words, before everything else; they bring tables and figures of
+            their own.
         images: what every figure is drawn as beside the page, of :data:`IMAGES`; none unless given.
     """
 
@@ -86,13 +89,25 @@ class Page:
     diagnosis_note: str = ""
     maps: Sequence[AttentionMaps] = ()
     overview: Overview | None = None
+    sections: Sequence[Section] = ()
     images: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         check_images(self.images)
-        _check_names("figure", [figure.name for figure in self.figures])
-        _check_names("table", [table.name for table in self.tables])
-        _check_names("attention map", [maps.name for maps in self.maps])
+        check_names("figure", [figure.name for figure in self.all_figures])
+        check_names("table", [table.name for table in self.all_tables])
+        check_names("attention map", [maps.name for maps in self.maps])
+        check_names("section", [section.name for section in self.sections])
+
+    @property
+    def all_figures(self) -> list[Figure]:
+        """The figures of the sections, then the page's own."""
+        return [*(each for part in self.sections for each in part.figures), *self.figures]
+
+    @property
+    def all_tables(self) -> list[Table]:
+        """The tables of the sections, then the page's own."""
+        return [*(each for part in self.sections for each in part.tables), *self.tables]
 
 
 def check_images(images: Sequence[str]) -> None:
@@ -107,7 +122,7 @@ def check_images(images: Sequence[str]) -> None:
         )
 
 
-def _check_names(what: str, names: list[str]) -> None:
+def check_names(what: str, names: list[str]) -> None:
     """Names become file names and link targets, so they must be plain and unique."""
     for name in names:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
