@@ -11,7 +11,7 @@ import pytest
 import worker_jobs as jobs
 
 from attnscope.errors import AttnscopeError
-from attnscope.workers import Pool
+from attnscope.workers import Here, Pool
 
 
 def listen(pool: Pool, hear: Callable[[int, str, Any], None]) -> None:
@@ -89,3 +89,49 @@ def test_a_pool_can_be_stopped_before_its_workers_are_ready(tmp_path: Path) -> N
     pool = Pool(jobs.keeps, [(tmp_path, 0)], workers=2)
     pool.stop()
     pool.listen(lambda *_: None)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_whoever_listens_may_give_more_jobs(workers: int) -> None:
+    begin = [(1,), (2,)]
+    pool = Pool(jobs.counts, begin, workers) if workers else Here(jobs.counts, begin)
+    done: list[int] = []
+
+    def hear(number: int, kind: str, value: Any) -> None:
+        if kind == "done":
+            done.append(number)
+            if number < 4:
+                pool.add(1)
+
+    try:
+        pool.listen(hear)
+    finally:
+        pool.stop()
+    assert sorted(done) == list(range(len(done)))
+    assert len(done) == 6
+
+
+def test_a_killed_worker_does_not_keep_the_other_waiting_for_jobs() -> None:
+    pool, done = Pool(jobs.fails, [(3,), (0,)], workers=2), []
+
+    def hear(number: int, kind: str, value: Any) -> None:
+        done.append(number)
+        if number == 1:
+            pool.add(0)
+
+    with pytest.raises(AttnscopeError, match="a worker process died"):
+        listen(pool, hear)
+    assert done == [1, 2]
+
+
+def test_what_is_said_while_stopping_is_heard_afterwards() -> None:
+    pool, heard = Pool(jobs.lingers, [()], workers=1), []
+
+    def interrupt(number: int, kind: str, value: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pool.listen(interrupt)
+    pool.stop()
+    pool.rest(lambda *message: heard.append(message))
+    assert heard == [(0, "part", "stopped"), (0, "done", None)]

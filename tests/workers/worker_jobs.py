@@ -113,3 +113,12 @@ def fails(number: int, job: Job) -> int:
     if number == 3:
         is_killed(job)
     return number
+
+
+def lingers(job: Job) -> None:
+    job.say("begun")
+    for _ in range(TOO_LONG):
+        if job.stopped():
+            break
+        time.sleep(0.01)
+    job.say("stopped")

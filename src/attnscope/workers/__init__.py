@@ -1,6 +1,7 @@
 """Processes that do jobs: for the runs of a study, for the lab's sliders and for its figures.
 
-A :class:`Worker` is one process and a :class:`Pool` shares a queue of jobs among several. A job is
+A :class:`Worker` is one process, a :class:`Pool` shares a queue of jobs among several, and
+:class:`Here` does the jobs of a pool in the process that asks for them. A job is
 a function with its arguments; the function is called with a :class:`Job` as its last argument, by
 which it can send parts and learn that it should stop.
 
@@ -14,7 +15,8 @@ the user's script a second time. Starting a process and sending it a job cost th
 from __future__ import annotations
 
 from attnscope.workers.child import Job
+from attnscope.workers.here import Here
 from attnscope.workers.pool import Pool
 from attnscope.workers.process import Worker, WorkerDied
 
-__all__ = ["Job", "Pool", "Worker", "WorkerDied"]
+__all__ = ["Here", "Job", "Pool", "Worker", "WorkerDied"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
@@ -13,6 +14,9 @@ from attnscope.workers.process import Worker, WorkerDied
 
 PATIENCE = 20.0
 """Seconds that a job may take to stop when it is asked to."""
+
+LOST = "lost"
+"""What is said of a job whose worker died."""
 
 
 class Pool:
@@ -33,9 +37,10 @@ class Pool:
         holding: Sequence[int] = (),
     ) -> None:
         self._function = function
-        self._pending: SimpleQueue[tuple[int, tuple[Any, ...]]] = SimpleQueue()
-        for each in enumerate(jobs):
-            self._pending.put(each)
+        self._pending: SimpleQueue[tuple[int, tuple[Any, ...]] | None] = SimpleQueue()
+        self._given = self._left = 0
+        for each in jobs:
+            self.add(*each)
         self._messages: SimpleQueue[tuple[int, str, Any] | None] = SimpleQueue()
         self._failures: list[Exception] = []
         self._stopping = False
@@ -44,18 +49,32 @@ class Pool:
             threading.Thread(target=self._serve, args=(worker,), daemon=True)
             for worker in self._workers
         ]
+        if not self._left:
+            self._let_go()
         for thread in self._threads:
             thread.start()
+
+    def add(self, *args: Any) -> int:
+        """Give another job, before the last one has been heard of; return its place in the row.
+
+        Whoever listens may do so, as when what comes next depends on what came out.
+        """
+        self._pending.put((self._given, args))
+        self._given, self._left = self._given + 1, self._left + 1
+        return self._given - 1
+
+    def _let_go(self) -> None:
+        """Tell the workers that no more jobs come."""
+        for _ in self._workers:
+            self._pending.put(None)
 
     def _serve(self, worker: Worker) -> None:
         """Hand out jobs to one worker and pass on what it says."""
         try:
             with closing(worker):
                 worker.receive()
-                while not self._stopping:
-                    self._do(worker, *self._pending.get_nowait())
-        except Empty:
-            pass
+                while (each := self._pending.get()) is not None and not self._stopping:
+                    self._do(worker, *each)
         except WorkerDied as death:
             if not self._stopping:
                 self._failures.append(_failure(death.reason, death.printed))
@@ -64,13 +83,26 @@ class Pool:
         self._messages.put(None)
 
     def _do(self, worker: Worker, number: int, args: tuple[Any, ...]) -> None:
-        worker.send(self._function, *args)
         kind = "part"
-        while kind == "part":
-            kind, value = worker.receive()
-            self._messages.put((number, kind, value))
+        value: Any = None
+        try:
+            worker.send(self._function, *args)
+            while kind == "part":
+                kind, value = worker.receive()
+                self._messages.put((number, kind, value))
+        except BaseException:
+            self._messages.put((number, LOST, None))
+            raise
         if kind == "bug":
             self._failures.append(_failure(value.splitlines()[-1], value))
+
+    def rest(self, hear: Callable[[int, str, Any], None]) -> None:
+        """Pass on what was said while the workers were being stopped, such as a checkpoint."""
+        with contextlib.suppress(Empty):
+            while True:
+                message = self._messages.get_nowait()
+                if message is not None and message[1] != LOST:
+                    hear(*message)
 
     def listen(self, hear: Callable[[int, str, Any], None]) -> None:
         """Pass on messages until no worker is left.
@@ -85,13 +117,18 @@ class Pool:
         """
         for _ in self._threads:
             while (message := self._messages.get()) is not None:
-                hear(*message)
+                if message[1] != LOST:
+                    hear(*message)
+                self._left -= message[1] != "part"
+                if not self._left:
+                    self._let_go()
         if self._failures:
             raise self._failures[0]
 
     def stop(self) -> None:
         """Ask the jobs under way to stop, and wait until they have."""
         self._stopping = True
+        self._let_go()
         for worker in self._workers:
             worker.process.terminate()
         for worker, thread in zip(self._workers, self._threads, strict=True):

@@ -1,0 +1,79 @@
+"""Jobs one after the other in this process, by the interface of a pool."""
+
+from __future__ import annotations
+
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from attnscope.errors import AttnscopeError
+
+Hear = Callable[[int, str, Any], None]
+
+
+class Here:
+    """Does jobs as :class:`Pool` does, without any other process.
+
+    Args:
+        function: is called as ``function(*args, job)``.
+        jobs: the arguments of each.
+        stopped: whether the job under way should return soon.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., object],
+        jobs: Iterable[tuple[Any, ...]],
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._function, self._stopped = function, stopped
+        self._pending: deque[tuple[int, tuple[Any, ...]]] = deque()
+        self._given = 0
+        for each in jobs:
+            self.add(*each)
+
+    def add(self, *args: Any) -> int:
+        """Give another job; return its place in the row."""
+        self._pending.append((self._given, args))
+        self._given += 1
+        return self._given - 1
+
+    def listen(self, hear: Hear) -> None:
+        """Do the jobs and pass on what they say.
+
+        Raises:
+            KeyboardInterrupt: somebody asked to stop.
+        """
+        while self._pending:
+            number, args = self._pending.popleft()
+            try:
+                value = self._function(*args, _Job(number, hear, self._stopped))
+            except AttnscopeError as error:
+                if not self._stopped():
+                    hear(number, "sorry", str(error))
+            except Exception:
+                hear(number, "bug", traceback.format_exc())
+                raise
+            else:
+                hear(number, "done", value)
+            if self._stopped():
+                raise KeyboardInterrupt
+
+    def rest(self, hear: Hear) -> None:
+        """Nothing is left unheard."""
+
+    def stop(self) -> None:
+        """Begin no other job."""
+        self._pending.clear()
+
+
+class _Job:
+    """The last argument of a function that runs here."""
+
+    def __init__(self, number: int, hear: Hear, stopped: Callable[[], bool]) -> None:
+        self._number, self._hear, self.stopped = number, hear, stopped
+
+    def say(self, value: object) -> None:
+        """Pass on a part of the result."""
+        self._hear(self._number, "part", value)
