@@ -223,3 +223,14 @@ def test_two_functions_can_be_statement_and_control() -> None:
         Claim("f", "", call, lambda run: [1.0], below(2), (lambda run: [3.0], "")), TREE
     )
     assert (found.ours, found.control, found.control_fails) == (1.0, 3.0, True)
+
+
+def test_a_control_of_one_seed_or_across_the_edge_is_undecided() -> None:
+    one = examine(claim([1.0], [5.0], below(2), each=False), TREE)
+    assert (one.control_fails, one.control_undecided) == (False, True)
+    wide = examine(claim([1.0, 1.1], [1.0, 5.0], below(2), each=False), TREE)
+    assert (wide.control_fails, wide.control_undecided) == (False, True)
+    passes = examine(claim([1.0, 1.1], [1.0, 1.1], below(2), each=False), TREE)
+    assert (passes.control_fails, passes.control_undecided) == (False, False)
+    older = {k: v for k, v in one.to_json().items() if k != "control_undecided"}
+    assert Finding.from_json(older).control_undecided is False

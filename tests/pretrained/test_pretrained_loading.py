@@ -8,6 +8,7 @@ from pathlib import Path
 import pretrained_toys as toys
 import pytest
 import torch
+import transformers
 from transformers import BertForMaskedLM
 
 from attnscope.errors import AttnscopeError
@@ -103,6 +104,34 @@ def test_weights_that_are_missing(tmp_path: Path) -> None:
     save_file(tensors, path, {"format": "pt"})
     with pytest.raises(AttnscopeError, match=r"lacks weights .*layer\.1\.attention.*query"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize("keep", [4, 400, -100])
+def test_a_damaged_file_of_weights_is_a_sentence(tmp_path: Path, keep: int) -> None:
+    path = toys.save(tmp_path) / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(AttnscopeError, match="cannot be loaded"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["MPNet", "Camembert", "Roberta", "XLMRoberta", "Bert"])
+def test_a_text_longer_than_the_positions_is_cut_where_they_end(kind: str) -> None:
+    reader = toys.tokenizer()
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=len(reader),
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=8,
+        max_position_embeddings=20,
+        pad_token_id=0 if kind == "Bert" else 1,
+    )
+    made = getattr(transformers, f"{kind}Model")(config)
+    language_model = from_hugging_face("toy", made, reader)
+    encoded = language_model.encode(["ship " * 40], 600)
+    offset = 0 if kind == "Bert" else 2
+    assert encoded.ids.shape == (1, 20 - offset)
+    language_model.model(**encoded.batch)  # it has a vector for every position
 
 
 def test_what_is_no_model(tmp_path: Path) -> None:

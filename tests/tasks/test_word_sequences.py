@@ -151,7 +151,7 @@ def test_the_rules_of_the_paper():
         (
             lambda: text(("a", "b", "c"), train=split(("x", 0), ("y", 2))),
             {},
-            r"has 3 classes \(a, b, c\): expected the names of the two",
+            r"has 3 classes \(a, b, c\): expected the names of the two.*--classes 'a' 'b'",
         ),
         (
             lambda: text(train=split(*ROWS), dev=split(*ROWS)),
@@ -171,6 +171,12 @@ def test_the_rules_of_the_paper():
 def test_bad_input_is_a_sentence(made, options, sentence):
     with pytest.raises(AttnscopeError, match=sentence):
         word_sequences(made(), **options)
+
+
+def test_a_class_with_one_example_is_told_by_its_count():
+    rows = [(f"a fine film {i}", 1) for i in range(40)] + [("a dull film", 0)]
+    with pytest.raises(AttnscopeError, match="has 1 text of the class 'bad', and none was left"):
+        word_sequences(text(train=split(*rows)))
 
 
 def test_the_sentences_of_sst(real_sst2):

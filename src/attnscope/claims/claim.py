@@ -179,6 +179,8 @@ class Finding:
     control_fails: bool
     reason: str
     measure: str
+    control_undecided: bool = False
+    """Whether the control neither fails nor passes: one seed, or an interval across the edge."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as a dictionary; JSON has no NaN, so what is unknown is ``None``."""
@@ -219,9 +221,11 @@ def examine(claim: Claim, run: Readings | xr.DataTree, case: str | None = None) 
         verdict = claim.holds.judge_each(values)
         known = control_values.size > 0 and not np.isnan(control_values).any()
         control_fails = bool(known and not claim.holds.inside(control_values).any())
+        control_undecided = not known
     else:
         verdict = claim.holds.judge(low, high)
-        control_fails = claim.holds.judge(control_low, control_high) == "fails"
+        judged = claim.holds.judge(control_low, control_high)
+        control_fails, control_undecided = judged == "fails", judged == "undecided"
     return Finding(
         key=claim.key,
         sentence=claim.sentence,
@@ -239,6 +243,7 @@ def examine(claim: Claim, run: Readings | xr.DataTree, case: str | None = None) 
         control_low=control_low,
         control_high=control_high,
         control_fails=control_fails,
+        control_undecided=control_undecided,
         reason=claim.reason if verdict != "holds" else "",
         measure=claim.measure,
     )

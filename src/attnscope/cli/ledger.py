@@ -13,6 +13,7 @@ from attnscope.cli.kept import kept_findings
 from attnscope.cli.terminal import complain
 from attnscope.errors import AttnscopeError, nearest
 from attnscope.report.terminal import claims_table
+from attnscope.report.wording import control_passes
 from attnscope.trajectory.folder import RunFolder
 
 
@@ -56,7 +57,7 @@ def ledger(paper: str, runs: str) -> int:
             markup=False,
         )
     else:
-        passing = [finding.key for finding in shown if not finding.control_fails]
+        passing = [finding.key for finding in shown if control_passes(finding)]
         holds = sum(finding.verdict == "holds" for finding in shown)
         console.rule(f"{holds} of {len(shown)} claims hold; {len(passing)} controls pass")
     for sentence in damaged:

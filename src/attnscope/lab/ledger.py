@@ -13,7 +13,14 @@ from urllib.parse import quote
 from attnscope.claims import Finding
 from attnscope.lab.entries import Entry
 from attnscope.lab.safety import written
-from attnscope.report.wording import SYMBOLS, control_outcome, interval, number, summary
+from attnscope.report.wording import (
+    SYMBOLS,
+    control_class,
+    control_outcome,
+    interval,
+    number,
+    summary,
+)
 
 MOST = 40
 """Further runs that are named under a claim; the list of runs has all of them."""
@@ -90,7 +97,7 @@ def _claim(row: Row) -> str:
         if finding.reason
         else ""
     )
-    outcome = "must" if finding.control_fails else "alarm"
+    outcome = control_class(finding)
     return (
         f'<tr><td><span class="badge {verdict}">{SYMBOLS[finding.verdict]} {verdict}</span></td>'
         f"<td><p>{escape(finding.sentence)}</p>"

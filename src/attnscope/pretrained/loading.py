@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 
 from attnscope.errors import AttnscopeError
@@ -195,7 +196,7 @@ def from_hugging_face(name: str, model: Any, tokenizer: Any) -> LanguageModel:
     """
     check_fit(name, model, tokenizer)
     both = bool(getattr(model.config, "is_encoder_decoder", False))
-    most = _positions(model.config)
+    most = _positions(model)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
     tokenizer.padding_side = "right"
@@ -260,10 +261,22 @@ def _hidden(output: Any) -> list[Tensor]:
     return layers
 
 
-def _positions(config: Any) -> int:
-    most = [getattr(config, name, None) for name in ("max_position_embeddings", "n_positions")]
-    # RoBERTa counts positions from the padding on, two after the beginning.
-    offset = 2 if "roberta" in str(getattr(config, "model_type", "")) else 0
+def _positions(model: Any) -> int:
+    """Return how many positions a model can read.
+
+    RoBERTa, CamemBERT, XLM-R, MPNet and others count positions from the padding on: their table of
+    positions has a row for the padding, and the first position is the one after it.
+    """
+    names = ("max_position_embeddings", "n_positions")
+    most = [getattr(model.config, name, None) for name in names]
+    tables = (
+        part
+        for name, part in model.named_modules()
+        if name.endswith("position_embeddings") and isinstance(part, torch.nn.Embedding)
+    )
+    offset = max(
+        (part.padding_idx + 1 for part in tables if part.padding_idx is not None), default=0
+    )
     return min((n - offset for n in most if isinstance(n, int) and n > offset), default=10**9)
 
 
@@ -324,7 +337,7 @@ def _quiet(transformers: Any) -> Iterator[None]:
 def _as_sentence(where: Source) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         known = ", ".join(WHEELS)
         raise AttnscopeError(

@@ -25,7 +25,14 @@ from attnscope.report.html_overview import overview_section
 from attnscope.report.html_sections import told
 from attnscope.report.html_surface import inert, surfaces
 from attnscope.report.page import Cell, Page, Table
-from attnscope.report.wording import SYMBOLS, control_outcome, interval, number, summary
+from attnscope.report.wording import (
+    SYMBOLS,
+    control_class,
+    control_outcome,
+    interval,
+    number,
+    summary,
+)
 
 if TYPE_CHECKING:
     from attnscope.claims import Finding
@@ -144,7 +151,7 @@ def _finding(finding: Finding) -> str:
         if finding.reason
         else ""
     )
-    control = "must" if finding.control_fails else "alarm"
+    control = control_class(finding)
     cells = (
         ("", f'<span class="badge {verdict}">{SYMBOLS[finding.verdict]} {verdict}</span>'),
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from attnscope.report.wording import SYMBOLS, control_outcome, number, span, summary
+from attnscope.report.wording import (
+    SYMBOLS,
+    control_outcome,
+    control_passes,
+    ends,
+    number,
+    summary,
+)
 
 if TYPE_CHECKING:
     from attnscope.claims import Finding
@@ -75,15 +83,17 @@ def diagnosis_list(diagnoses: Sequence[Diagnosis], note: str = "") -> Renderable
 def _told(finding: Finding) -> Text:
     text = Text(printable(finding.sentence))
     text.append(f"  {printable(finding.source)}", style="dim")
-    ends = span(finding.low, finding.high)
+    found = ends(finding)
     text.append(f"\n{number(finding.ours)}", style="bold")
-    text.append(f" ({ends})" if ends else " (no interval)")
+    text.append(f" ({found})" if found else " (no interval)")
     text.append(f", must be {printable(finding.criterion)}")
     if finding.paper:
         text.append(f"; paper: {printable(finding.paper)}", style="dim")
     text.append(f"\ncontrol, {printable(finding.control_sentence)}: ", style="dim")
     text.append(f"{number(finding.control)}, ")
-    loud = "green" if finding.control_fails else "bold white on red"
+    loud = "green" if finding.control_fails else "yellow"
+    if control_passes(finding) or math.isnan(finding.control):
+        loud = "bold white on red"
     text.append(control_outcome(finding), style=loud)
     if finding.reason:
         text.append(f"\nWhy: {printable(finding.reason)}", style=COLORS[finding.verdict])

@@ -30,11 +30,28 @@ def span(low: float, high: float) -> str:
     return "" if math.isnan(low) or math.isnan(high) else f"{number(low)} to {number(high)}"
 
 
+def ends(finding: Finding) -> str:
+    """Write our interval, or nothing where there is none: one value is no interval of itself."""
+    return span(finding.low, finding.high) if finding.seeds > 1 else ""
+
+
 def interval(finding: Finding) -> str:
     """Say what our interval is: its ends, its kind and the number of seeds."""
-    ends = span(finding.low, finding.high)
-    kind = finding.interval if ends else "no interval"
-    return f"{ends} ({kind}, n = {finding.seeds})".lstrip()
+    found = ends(finding)
+    kind = finding.interval if found else "no interval"
+    return f"{found} ({kind}, n = {finding.seeds})".lstrip()
+
+
+def control_passes(finding: Finding) -> bool:
+    """Say whether the control held where it must fail, so that the claim proves nothing."""
+    return not finding.control_fails and not finding.control_undecided
+
+
+def control_class(finding: Finding) -> str:
+    """Return the CSS class of the control's outcome on a page."""
+    if finding.control_fails:
+        return "must"
+    return "alarm" if control_passes(finding) or math.isnan(finding.control) else "soft"
 
 
 def control_outcome(finding: Finding) -> str:
@@ -43,6 +60,9 @@ def control_outcome(finding: Finding) -> str:
         return "fails, as it must"
     if math.isnan(finding.control):
         return "CONTROL HAS NO VALUE: this claim proves nothing"
+    if finding.control_undecided:
+        few = "one seed has no interval" if finding.seeds == 1 else "its interval is too wide"
+        return f"undecided: {few}, so the control neither fails nor passes"
     return "CONTROL PASSES: this claim proves nothing"
 
 
@@ -65,7 +85,10 @@ def summary(findings: Sequence[Finding]) -> str:
     told = [parts[0]] + [
         part for part, key in zip(parts[1:], ("fails", "undecided"), strict=True) if counts[key]
     ]
-    blunt = sum(not finding.control_fails for finding in findings)
+    unsure = sum(finding.control_undecided for finding in findings)
+    if unsure:
+        told.append(f"{unsure} {'control' if unsure == 1 else 'controls'} undecided")
+    blunt = sum(control_passes(finding) for finding in findings)
     if blunt:
         told.append(f"{blunt} {'control does' if blunt == 1 else 'controls do'} not fail")
     return ", ".join(told)

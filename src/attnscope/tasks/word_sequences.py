@@ -24,6 +24,8 @@ from attnscope.tasks.sequence_pairs import END, PAD, START
 UNKNOWN = 3
 """Number of ``<unk>``; words are numbered from 4."""
 SPECIAL_WORDS = ("<pad>", "<bos>", "<eos>", "<unk>")
+SET_APART = "a tenth of the training texts, set apart"
+"""Where validation texts are from if a set has none of its own."""
 LEAST = 3
 """How often a word must occur in the training texts to be in the vocabulary (A.8)."""
 _WORDS = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
@@ -209,7 +211,7 @@ def word_sequences(
         tokens, labels = [tokens[i] for i in keep], labels[keep]
         truncated[split] = sum(len(row) > limit for row in tokens)
         rows[split] = ([row[:limit] for row in tokens], labels)
-        _both_classes(text, split, labels, pair)
+        _both_classes(text, split, labels, pair, dev_from)
     words = _vocabulary(rows["train"][0])
     numbers = {word: i for i, word in enumerate(words)}
     train, dev = (
@@ -229,7 +231,8 @@ def _pair(text: LabelledText, classes: tuple[str, str] | None) -> tuple[int, int
         if len(text.classes) != 2:
             raise AttnscopeError(
                 f"'{text.name}' has {len(text.classes)} classes ({', '.join(text.classes)}): "
-                "expected the names of the two to tell apart, the negative one first."
+                "expected the names of the two to tell apart, the negative one first, as in "
+                f"`--classes '{text.classes[0]}' '{text.classes[1]}'`."
             )
         return 0, 1
     unknown = [name for name in classes if name not in text.classes]
@@ -263,7 +266,7 @@ def _splits(
         order = dice.permutation(len(train[0]))
         share = max(1, min(most, len(order) // 10))
         dev, train = _rows(train, np.sort(order[:share])), _rows(train, np.sort(order[share:]))
-        source = "a tenth of the training texts, set apart"
+        source = SET_APART
     if len(dev[0]) > most:
         source = f"{most:,} of {source}, drawn at random"
     # In random order: files are often sorted by class, and some readings are of the first texts.
@@ -300,9 +303,23 @@ def _kept(tokens: list[list[str]], rule: Rule, left_out: Counter[str]) -> NDArra
 
 
 def _both_classes(
-    text: LabelledText, split: str, labels: NDArray[np.int64], pair: tuple[int, int]
+    text: LabelledText,
+    split: str,
+    labels: NDArray[np.int64],
+    pair: tuple[int, int],
+    dev_from: str,
 ) -> None:
     missing = [text.classes[pair[k]] for k in (0, 1) if not (labels == k).any()]
+    if missing and SET_APART in dev_from:
+        # The split is ours, so it is the number of examples that has to be spoken of.
+        index = text.classes.index(missing[0])
+        had = int((text.splits["train"].labels == index).sum())
+        raise AttnscopeError(
+            f"'{text.name}' has {had} {'text' if had == 1 else 'texts'} of the class "
+            f"'{missing[0]}', and none was left to {'learn from' if split == 'train' else 'check'} "
+            "when a tenth of all texts was set apart to validate on: expected ten texts of each "
+            "class at least, or a file of its own for validation (dev or test)."
+        )
     if missing:
         raise AttnscopeError(
             f"none of the {len(labels)} {split} texts of '{text.name}' is of the class "

@@ -20,7 +20,6 @@ from attnscope.probes.lexicon.agreement import (
     mean_defined,
     random_baseline,
     shuffled_baseline,
-    tied_baseline,
     top_count,
 )
 from attnscope.probes.lexicon.cells import Cells
@@ -45,11 +44,16 @@ def rows(draw: st.DrawFn) -> Rows:
 
 
 def by_hand(u: list[float], v: list[float], percent: int) -> float:
+    """Break ties in every way there is: a position is before its equals in so many of them."""
     if not u:
         return math.nan
-    best = u.index(max(u))
-    above = sum(1 for value in v if value > v[best])
-    return float(above < Fraction(percent, 100) * len(v))
+    top = math.ceil(Fraction(percent, 100) * len(v))
+    chances = []
+    for best in (i for i, value in enumerate(u) if value == max(u)):
+        above = sum(1 for value in v if value > v[best])
+        places = range(above, above + v.count(v[best]))
+        chances.append(Fraction(sum(place < top for place in places), len(places)))
+    return float(sum(chances) / len(chances))
 
 
 @given(rows(), st.integers(1, 100))
@@ -58,7 +62,23 @@ def test_agreement_is_the_definition(case: Rows, percent: int) -> None:
     expected = [
         by_hand(a[m].tolist(), b[m].tolist(), percent) for a, b, m in zip(u, v, mask, strict=True)
     ]
-    np.testing.assert_array_equal(agreement(u, v, mask, percent / 100), expected)
+    np.testing.assert_allclose(agreement(u, v, mask, percent / 100), expected, atol=1e-14)
+
+
+@given(rows())
+def test_agreement_is_the_mean_over_ties_broken_at_random(case: Rows) -> None:
+    u, v, mask = (array[:1] for array in case)
+    if not mask.any():
+        return
+    dice = np.random.default_rng(0)
+    draws = 4000
+    broken = []
+    for quantity in (u, v):
+        ranks = np.argsort(np.argsort(dice.random((draws, u.shape[1])), axis=1), axis=1)
+        levels = np.unique(np.where(mask, quantity, -np.inf), return_inverse=True)[1].reshape(1, -1)
+        broken.append(levels * u.shape[1] + ranks.astype(float))
+    every = agreement(*broken, np.broadcast_to(mask, broken[0].shape)).mean()
+    assert agreement(u, v, mask)[0] == pytest.approx(every, abs=0.04)
 
 
 @pytest.mark.filterwarnings("ignore:One or more sample arguments")
@@ -92,11 +112,21 @@ def test_agreement_is_not_symmetric() -> None:
     assert agreement(v, u) == 0
 
 
-def test_ties_of_u_take_the_first_and_ties_of_v_agree() -> None:
+def test_ties_are_broken_at_random_on_both_sides() -> None:
     v = np.array([3.0, 1.0, 2.0])
-    assert agreement(np.array([1.0, 1.0, 0.0]), v) == 1
+    assert agreement(np.array([1.0, 1.0, 0.0]), v) == 0.5
     assert agreement(np.array([0.0, 1.0, 1.0]), v) == 0
-    assert agreement(np.array([0.0, 1.0, 1.0]), np.zeros(3)) == 1
+    # What says nothing comes to what chance has, on either side.
+    nothing, something = np.zeros(3), np.array([0.0, 1.0, 2.0])
+    assert agreement(something, nothing) == agreement(nothing, something) == 1 / 3
+    assert agreement(nothing, nothing) == random_baseline([3])
+
+
+def test_values_that_differ_in_double_precision_alone_are_no_tie() -> None:
+    # In single precision both are 1, and the first position would win half of the time.
+    v = np.array([1.0, 1.0 + 1e-12, 0.0])
+    assert agreement(np.array([0.0, 1.0, 0.0]), v) == 1
+    assert agreement(np.array([1.0, 0.0, 0.0]), v) == 0
 
 
 def test_one_position_agrees_and_has_no_tau() -> None:
@@ -160,9 +190,10 @@ def test_shuffling_estimates_the_baseline_and_keeps_what_is_masked() -> None:
     assert found.value == pytest.approx(random_baseline(lengths), abs=0.03)
     assert found == shuffled_baseline(u, v, mask, seed=3)
     assert found.value != shuffled_baseline(u, v, mask, seed=4).value
-    # A row of one position cannot be shuffled, and ties of v are for agreement.
+    # A row of one position cannot be shuffled, and where all are equal chance is all there is.
     assert shuffled_baseline(u[:, :1], v[:, :1], seed=0).value == 1
-    assert shuffled_baseline(u, np.ones_like(u), mask, seed=0).value == 1
+    equal = shuffled_baseline(u, np.ones_like(u), mask, seed=0).value
+    assert equal == pytest.approx(random_baseline(lengths), rel=1e-12)
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=6), st.integers(-1, 5))
@@ -206,15 +237,23 @@ def test_wrong_numbers_are_a_sentence() -> None:
         contextual([0.1, np.nan], [0.1, 0.2], 0.0)
 
 
-def test_ties_raise_the_baseline() -> None:
+def test_ties_leave_the_baseline_as_it_is() -> None:
     rng = np.random.default_rng(0)
     mask = Cells(rng.integers(1, 40, size=400)).mask
     distinct = rng.random(mask.shape)
-    lengths = mask.sum(axis=1)
-    assert tied_baseline(distinct, mask) == pytest.approx(random_baseline(lengths), rel=1e-12)
-    assert tied_baseline(np.zeros(mask.shape), mask) == 1
+    chance = random_baseline(mask.sum(axis=1))
+    # Every position in turn as the only largest one: the mean over positions is exact.
     tied = np.round(distinct, 1)
-    exact = tied_baseline(tied, mask)
+    for v in (distinct, tied, np.zeros(mask.shape)):
+        hits = np.stack(
+            [
+                agreement(np.eye(39)[[i] * 400][:, : mask.shape[1]], v, mask)
+                for i in range(mask.shape[1])
+            ],
+            axis=1,
+        )
+        assert (hits * mask).sum(axis=1) / mask.sum(axis=1) == pytest.approx(
+            [random_baseline([n]) for n in mask.sum(axis=1)], rel=1e-12
+        )
     estimates = [shuffled_baseline(distinct, tied, mask, seed=seed).value for seed in range(40)]
-    assert exact > random_baseline(lengths) + 0.02
-    assert np.mean(estimates) == pytest.approx(exact, abs=4 * np.std(estimates) / 40**0.5)
+    assert np.mean(estimates) == pytest.approx(chance, abs=4 * np.std(estimates) / 40**0.5)

@@ -24,6 +24,7 @@ from attnscope.studies.lu2021.sst.tables import axes_end
 from attnscope.studies.lu2021.sst.words import end, share_within, top_words, vocabulary_gap
 from attnscope.tasks import Bags
 from attnscope.theory import lu2021
+from attnscope.trajectory import Readings
 
 pytestmark = pytest.mark.xdist_group("sst study")
 
@@ -183,6 +184,18 @@ def test_both_sets_of_the_paper_are_the_papers_setting() -> None:
     assert Sst().departures() == Sst(data="sst5", seeds=2).departures() == ""
     assert "mine.tsv" in Sst(data="mine.tsv").departures()
     assert "top = 3 (paper: 50)" in Sst(data="sst5", top=3).departures()
+
+
+def test_what_was_found_out_on_sst_is_not_said_of_other_sets(
+    done: tuple[Sst, xr.DataTree],
+) -> None:
+    study, tree = done
+    for claim in study.claims():
+        assert "padding, most of every sentence" not in claim.reason
+        assert "the paper's axes" not in claim.reason
+        assert "Half of the vocabulary" not in claim.reason
+    shown = {table.name: table for table in study.tables(Readings(tree))}
+    assert "nan" not in str(shown["accuracy"].rows) + str(shown["predictors"].rows)
 
 
 def test_claims_on_figures_of_sst2_are_of_sst2_alone() -> None:

@@ -51,24 +51,37 @@ class Contextual:
 def agreement(
     u: ArrayLike, v: ArrayLike, mask: ArrayLike | None = None, top: float = TOP
 ) -> NDArray[np.float64]:
-    """Tell whether the largest position of u is among the top positions of v (eq 10).
+    """Tell how surely the largest position of u is among the top positions of v (eq 10).
 
-    A(u, v) = 1[ |{j: v_j > v_{argmax u}}| < top · L ], with L the positions that are not masked. It
-    is not symmetric. Of equal largest values of u the first position counts; positions at which v
-    is equal do not stand before each other, so ties of v are for agreement. With one position
-    A = 1.
+    With L the positions that are not masked and k = ⌈top · L⌉, Snell 2021 writes
+    A(u, v) = 1[ |{j: v_j > v_{argmax u}}| < top · L ], the same as 1[argmax u is one of the k
+    largest of v] while values differ. Values of tables of counts often do not, and a rule that
+    lets ties agree favours tables with many. So there is one rule for ties, on both sides: they
+    are broken at random, and A is the expectation. For a position i that g of v exceed, one of e
+    equal ones (itself counted),
+
+        P(i is one of the k largest) = min(1, max(0, (k - g)/e)),
+
+    and A is its mean over the positions at which u is largest. A u that says nothing, or a v that
+    says nothing, comes to k/L, what chance has (:func:`random_baseline`). A is not symmetric. With
+    one position A = 1.
 
     Args:
-        u: shape ``(..., position)``.
+        u: shape ``(..., position)``; read in double precision, so that values which differ stay
+            different.
         v: the same shape.
         mask: true where there is a position; of that shape or one that broadcasts to it.
         top: the share of positions, above 0 and up to 1.
 
     Returns:
-        0 or 1 for each row, shape ``(...)``; NaN for a row without a position.
+        0 to 1 for each row, shape ``(...)``, 0 or 1 where there are no ties; NaN for a row without
+        a position.
 
     Raises:
         AttnscopeError: for shapes that differ, or NaN at a position that is not masked.
+
+    >>> agreement([1.0, 0.0], [5.0, 1.0]), agreement([1.0, 1.0], [5.0, 1.0])
+    (array(1.), array(0.5))
     """
     one, other, kept = together(u, v, mask)
     lengths = kept.sum(axis=-1)
@@ -76,9 +89,32 @@ def agreement(
         return np.full(lengths.shape, np.nan)
     # Minus infinity may be a value of its own (log 0), so positions are first ranked by the mask.
     largest = np.where(kept, one, -np.inf).max(axis=-1, keepdims=True)
-    best = (kept & (one == largest)).argmax(axis=-1)[..., None]
-    above = (kept & (other > np.take_along_axis(other, best, axis=-1))).sum(axis=-1)
-    return np.where(lengths > 0, (above < top_count(lengths, top)).astype(float), np.nan)
+    best = kept & (one == largest)
+    chances = _chances(other, kept, top_count(lengths, top))
+    with np.errstate(invalid="ignore"):
+        found = np.where(best, chances, 0.0).sum(axis=-1) / best.sum(axis=-1)
+    return np.where(lengths > 0, found, np.nan)
+
+
+def _chances(
+    values: NDArray[np.float64], kept: NDArray[np.bool_], room: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return how likely each position is one of the ``room`` largest, ties broken at random."""
+    # NaN sorts last, behind the infinity that a logarithm of 0 becomes.
+    lowest_first = np.where(kept, -values, np.nan)
+    order = np.argsort(lowest_first, axis=-1)
+    ranked = np.take_along_axis(lowest_first, order, axis=-1)
+    place = np.arange(values.shape[-1])
+    first = np.ones(ranked.shape, dtype=bool)
+    first[..., 1:] = ranked[..., 1:] != ranked[..., :-1]
+    above = np.maximum.accumulate(np.where(first, place, 0), axis=-1)
+    ends = np.where(first, place, values.shape[-1])
+    following = np.full(ranked.shape, values.shape[-1])
+    following[..., :-1] = np.minimum.accumulate(ends[..., :0:-1], axis=-1)[..., ::-1]
+    chance = np.clip((room[..., None] - above) / (following - above), 0.0, 1.0)
+    out = np.empty_like(chance)
+    np.put_along_axis(out, order, chance, axis=-1)
+    return out
 
 
 def top_count(lengths: ArrayLike, top: float = TOP) -> NDArray[np.int64]:
@@ -116,7 +152,7 @@ def mean_agreement(
 def random_baseline(lengths: ArrayLike, top: float = TOP) -> float:
     """Expected agreement with a v in random order, Â: the mean of ⌈top · L⌉ / L over the rows.
 
-    Exact when v has no ties; ties only raise it. It is above ``top`` because of the rounding.
+    Exact, with ties or without. It is above ``top`` because of the rounding.
 
     Args:
         lengths: L of each row; rows of length 0 are left out.
@@ -137,31 +173,10 @@ def random_baseline(lengths: ArrayLike, top: float = TOP) -> float:
     return float((top_count(counts, top) / counts).mean())
 
 
-def tied_baseline(v: ArrayLike, mask: ArrayLike, top: float = TOP) -> float:
-    """Expected agreement of a random position with v, ties of v included.
-
-    The mean over rows of the share of positions that fewer than top · L others exceed: with ties
-    more than ⌈top · L⌉ positions may count as the top, and tables of counts have many.
-
-    Args:
-        v: shape ``(row, position)``.
-        mask: where there is a position.
-        top: as for :func:`agreement`.
-    """
-    values, kept = np.asarray(v, dtype=float), np.asarray(mask)
-    ranked = -np.sort(-np.where(kept, values, -np.inf), axis=1)
-    lengths = kept.sum(axis=1)
-    last = np.take_along_axis(ranked, top_count(lengths, top)[:, None] - 1, axis=1)
-    return float(np.mean((kept & (values >= last)).sum(axis=1) / lengths))
-
-
 def shuffled_baseline(
     u: ArrayLike, v: ArrayLike, mask: ArrayLike | None = None, top: float = TOP, *, seed: int
 ) -> DefinedMean:
-    """Estimate Â as the released code does: shuffle v once in every row and take the agreement.
-
-    Unlike :func:`random_baseline` it knows the ties of v.
-    """
+    """Estimate Â as the released code does: shuffle v once in every row and take the agreement."""
     one, other, kept = together(u, v, mask)
     dice = np.random.default_rng(seed).random(one.shape)
     # Sorted by the dice, masked positions last: the k-th kept position gets the k-th of those.

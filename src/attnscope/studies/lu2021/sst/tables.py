@@ -48,7 +48,7 @@ def accuracies(study: Sst, run: Readings) -> Table:
             {
                 "case": case,
                 "test accuracy (%)": round(mean, 2),
-                "95 % interval of the mean": f"{low:.2f} to {high:.2f}",
+                "95 % interval of the mean": _interval(low, high, 2),
                 "paper (%)": 100 * paper[case.split(",")[0]] if paper else None,
                 "epoch of the best dev loss": round(_mean(own, "best_epoch")),
                 "dev loss (nats)": _mean(own, "end_dev_loss"),
@@ -186,7 +186,7 @@ def predictors(run: Readings) -> Table:
                         "words in how many sentences": label,
                         "statistic of the data": name,
                         "standardised coefficient": float(mean),
-                        "95 % interval over seeds": f"{float(least):.3f} to {float(most):.3f}",
+                        "95 % interval over seeds": _interval(float(least), float(most), 3),
                         "rank correlation alone": float(np.mean([f.alone[i] for f in fits])),
                         "share explained that it adds": float(np.mean([f.adds[i] for f in fits])),
                         "share explained by all": float(np.mean([f.explained for f in fits])),
@@ -195,6 +195,11 @@ def predictors(run: Readings) -> Table:
                 )
     title = "What predicts a word's distance from Theorem 1, over the whole vocabulary"
     return _table("predictors", title, rows)
+
+
+def _interval(low: float, high: float, digits: int) -> str | None:
+    """Write an interval; with one seed there is none."""
+    return None if np.isnan(low) else f"{low:.{digits}f} to {high:.{digits}f}"
 
 
 def data(run: Readings) -> Table:

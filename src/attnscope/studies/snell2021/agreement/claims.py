@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from attnscope.claims import Claim, above
-from attnscope.studies.snell2021.agreement.evidence import COMPARED, evidence
+from attnscope.studies.snell2021.agreement.evidence import COMPARED, LEARNED, evidence
 from attnscope.studies.snell2021.agreement.paper import (
     NAMES,
     published,
@@ -25,6 +25,11 @@ OVER = 10.0
 AHEAD = 5.0
 """Standard deviations by which the data say more than pairs put together at random."""
 ONE_RUN = "This is α of run A alone, as in the paper; the table each-run has all normal runs."
+PROXY = (
+    "Undecided, without a value, where the proxy's validation loss fell by less than "
+    f"{LEARNED:.0%}: β^px is then its random start, and agreement with it says nothing. "
+    "--proxy-epochs gives it more training; the table symbols says how far it came."
+)
 NO_TABLE = "no table of this set"
 AGREEING = {
     "alpha_uf": "Attention looks where a model that never had attention knows the answer",
@@ -57,7 +62,11 @@ def claims_of(study: Agreement) -> list[Claim]:
                 f"section {'5.1' if name == 'delta_uf' else '3.2'}, Tables 2 and 5",
                 _printed(study.data, 5, name),
                 f"A{NAMES[name]} - Â (percentage points, validation)",
-                reason=ONE_RUN if COMPARED[name].fixed == "alpha" else "",
+                reason=PROXY
+                if name == "uf_px"
+                else ONE_RUN
+                if COMPARED[name].fixed == "alpha"
+                else "",
             )
             for name, sentence in AGREEING.items()
         ),
@@ -124,9 +133,14 @@ def claims_of(study: Agreement) -> list[Claim]:
 
 
 def over_baseline(run: Readings, of: tuple[str, bool]) -> float:
-    """Return the points of an agreement over its baseline, trained or before training."""
+    """Return the points of an agreement over its baseline, trained or before training.
+
+    NaN for β^px of a proxy that has hardly trained.
+    """
     seen, (name, trained) = evidence(run), of
     entry = seen.table()[name]
+    if name == "uf_px" and trained and seen.proxy_untrained:
+        return float("nan")
     value = entry.value if trained else seen.agree(*seen.pair(name, trained=False))
     return value - entry.baseline
 

@@ -31,7 +31,6 @@ from attnscope.probes.lexicon.agreement import (
     mean_defined,
     random_baseline,
     shuffled_baseline,
-    tied_baseline,
 )
 from attnscope.probes.lexicon.cells import Cells
 from attnscope.probes.lexicon.kendall import kendall_tau
@@ -50,6 +49,8 @@ TAU_ROWS = 3000
 """Rows that Kendall's τ is averaged over at most; each takes L² comparisons."""
 HELD = 6
 """Quantities that are held in memory, laid out as rows."""
+LEARNED = 0.05
+"""A proxy that has lost less of its first validation loss has hardly trained."""
 SHUFFLE = 0
 """Seed of the one shuffle that the released code takes for its baseline."""
 STILL = 1e-4
@@ -150,6 +151,17 @@ class Evidence:
         return int(np.argmin(self.curve("loss_dev", "proxy")))
 
     @cached_property
+    def proxy_learned(self) -> float:
+        """The share of the proxy's first validation loss that training has taken away."""
+        losses = self.curve("loss_dev", "proxy")
+        return float(1 - losses[self.proxy_best] / losses[0])
+
+    @property
+    def proxy_untrained(self) -> bool:
+        """Whether the proxy has hardly trained, so that β^px is its random start."""
+        return not self.proxy_learned >= LEARNED
+
+    @cached_property
     def alpha(self) -> Rows:
         """α, which the others are compared with."""
         return self.rows("alpha", "A")[self.best].copy()
@@ -188,9 +200,10 @@ class Evidence:
         some = np.unique(np.linspace(0, rows - 1, min(rows, most or rows)).round().astype(int))
         return 100 * mean_defined(kendall_tau(*(x[some] for x in self._shared(u, v)))).value
 
-    def tied(self, v: Rows) -> float:
-        """Return what a random position agrees with v, ties counted, in percent."""
-        return 100 * tied_baseline(v, self.cells.mask[: len(v)])
+    @cached_property
+    def chance(self) -> float:
+        """Â of all rows in percent: what a random position agrees with anything."""
+        return 100 * random_baseline(self.cells.length)
 
     def _shared(self, u: Rows, v: Rows) -> tuple[Rows, Rows, NDArray[np.bool_]]:
         rows, width = min(len(u), len(v)), min(u.shape[1], v.shape[1])

@@ -49,7 +49,7 @@ def bars(study: Agreement, seen: Evidence) -> Figure:
     known = [
         ("here", BLUE, [seen.agree(seen.alpha, v) for v in before.values()]),
         ("random pairs", GREEN, chance + [np.nan] * (len(before) - len(chance))),
-        ("random order", YELLOW, [seen.tied(v) for v in before.values()]),
+        ("random order", YELLOW, [seen.chance] * len(before)),
     ]
     beside = f" beside the paper's (Table {paper.table}, {paper.task})" if paper else ""
     return Figure(
@@ -58,8 +58,8 @@ def bars(study: Agreement, seen: Evidence) -> Figure:
         f"Left: agreement A(u, v), the share of rows in which the largest position of u is among "
         f"the top 5 % of v, on validation data{beside}, and for v in random order. Right: the same "
         "for u = α and a v that is known before training, from the training data alone: the count "
-        "table, IBM Model 1 after one iteration and after EM, the bag-of-words proxy; random order "
-        "counts the ties of v. As a control, the first two from training pairs put together at "
+        "table, IBM Model 1 after one iteration and after EM, the bag-of-words proxy. "
+        "As a control, the first two from training pairs put together at "
         f"random, mean over {PERMUTATIONS} ways.",
         (
             _grouped("agreement", "agreement (%)", rows, [f"A{NAMES[name]}" for name in FOUR]),

@@ -140,7 +140,9 @@ def symbols(study: Agreement, seen: Evidence) -> Table:
     fixed = {
         "alpha": f"α: {first}, where its validation accuracy is best",
         "beta_px": f"β^px: proxy (seed {seen.seed('proxy')}) at step "
-        f"{seen.steps[seen.proxy_best]:,.0f} of this axis, where its validation loss is lowest",
+        f"{seen.steps[seen.proxy_best]:,.0f} of this axis, where its validation loss is lowest, "
+        f"{100 * seen.proxy_learned:.3g} % below its start"
+        + (": it has hardly trained, and says nothing" if seen.proxy_untrained else ""),
         "delta": f"Δ: {first}, as α",
     }
     released = study.convention == "released"
@@ -230,8 +232,8 @@ def predicted(seen: Evidence) -> Table:
         if name in COUNTED:
             found = seen.permuted(name)
             chance = f"{found.mean():.2f} ({found.min():.2f} to {found.max():.2f})"
-        agreed, tied = seen.agree(seen.alpha, values), seen.tied(values)
-        rows.append((text, round(agreed, 2), chance, other, round(tied, 2)))
+        agreed = seen.agree(seen.alpha, values)
+        rows.append((text, round(agreed, 2), chance, other, round(seen.chance, 2)))
     columns = (
         "v",
         "A(α, v) (%)",
@@ -242,7 +244,7 @@ def predicted(seen: Evidence) -> Table:
     title = (
         "Prediction before training: how well v, from the training data alone, says where run A "
         f"looks after training; validation. Random pairs: mean and range of {PERMUTATIONS} ways to "
-        "put training pairs together; random position: with the ties of v"
+        "put training pairs together"
     )
     return Table("predictions", title, columns, tuple(rows))
 
