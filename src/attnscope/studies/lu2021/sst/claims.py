@@ -13,7 +13,7 @@ from attnscope.claims import Claim, above, below, call, within
 from attnscope.probes import rank_correlation
 from attnscope.probes.lexicon.predictors import fit
 from attnscope.studies.lu2021.sst import words
-from attnscope.studies.lu2021.sst.tables import PAPER
+from attnscope.studies.lu2021.sst.tables import PAPER, lone_words
 from attnscope.trajectory import Readings, carried, final, initial
 
 if TYPE_CHECKING:
@@ -266,17 +266,9 @@ def _predicted(study: Sst, least: int) -> Claim:
         "share explained by a linear fit, on words it has not seen",
         reason=""
         if few
-        else f"{_lone(study)} of the vocabulary stands in one sentence, where purity is one by "
+        else f"{lone_words(study)} of the vocabulary stands in one sentence, where purity is one by "
         "definition and tells nothing.",
     )
-
-
-def _lone(study: Sst) -> str:
-    """Say which part of the words of the training sentences stands in one of them."""
-    if study.data in PAPER:  # Known, so that claims are listed without the data.
-        return "Half"
-    occurrences = study.text().train.occurrences.numpy()
-    return f"{(occurrences == 1).sum() / (occurrences > 0).sum():.0%}"
 
 
 def trend(run: Readings, argument: tuple[str, bool]) -> list[float]:

@@ -197,6 +197,14 @@ def predictors(run: Readings) -> Table:
     return _table("predictors", title, rows)
 
 
+def lone_words(study: Sst) -> str:
+    """Say which part of the words of the training sentences stands in one of them."""
+    if study.data in PAPER:  # Known, so that claims are listed without the data.
+        return "Half"
+    occurrences = study.text().train.occurrences.numpy()
+    return f"{(occurrences == 1).sum() / (occurrences > 0).sum():.0%}"
+
+
 def _interval(low: float, high: float, digits: int) -> str | None:
     """Write an interval; with one seed there is none."""
     return None if np.isnan(low) else f"{low:.{digits}f} to {high:.{digits}f}"
