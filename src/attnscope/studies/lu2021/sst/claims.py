@@ -266,8 +266,8 @@ def _predicted(study: Sst, least: int) -> Claim:
         "share explained by a linear fit, on words it has not seen",
         reason=""
         if few
-        else f"{lone_words(study)} of the vocabulary stands in one sentence, where purity is one by "
-        "definition and tells nothing.",
+        else f"{lone_words(study)} of the vocabulary stands in one sentence, where purity is one "
+        "by definition and tells nothing.",
     )
 
 
