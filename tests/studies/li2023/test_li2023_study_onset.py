@@ -14,10 +14,11 @@ from attnscope.engines import Descent, Flow
 from attnscope.errors import AttnscopeError
 from attnscope.models import TopicObjective
 from attnscope.report.figure import Line
-from attnscope.studies.li2023._onset_model import UniformGradient, leading_part, near_zero
+from attnscope.studies.li2023._onset_model import UniformGradient, near_zero
 from attnscope.studies.li2023.onset import OnsetStudy
-from attnscope.studies.li2023.onset.readings import case_name, onset
+from attnscope.studies.li2023.onset.readings import case_name, onset, too_coarse
 from attnscope.tasks import TopicDocuments
+from attnscope.theory import li2023
 from attnscope.trajectory import Readings
 
 pytestmark = pytest.mark.xdist_group("li2023 onset")  # one fixture for all
@@ -114,13 +115,22 @@ def test_the_gradient_drives_keys_and_queries_near_zero() -> None:
         assert torch.allclose(matrix.grad, value, rtol=1e-8, atol=1e-16)
 
 
-def test_readings_of_a_diagonal_gradient() -> None:
-    u, w = np.eye(3)[[0, 1]], np.eye(3)[[2, 0]]
-    part = leading_part(np.array([2.0, 3.0]), u, w)
-    assert part.shape == (2, 3, 3)
-    assert part[0, 0, 2] == 2
-    assert part[1, 1, 0] == 3
-    assert np.abs(part).sum() == 5
+def test_record_points_too_far_apart_are_said_and_not_judged(
+    read: Readings, done: xr.DataTree
+) -> None:
+    assert not too_coarse(read.score_norm)
+    far = read.score_norm.isel(step=slice(None, None, 5))
+    assert too_coarse(far)
+    assert np.isnan(onset(far)).any()
+    found = li2023.measured_onset(far["time"].to_numpy(), far.isel(case=-1, seed=0).to_numpy())
+    assert found.coarse
+    assert "too far apart" in str(found)
+
+
+def test_reasons_speak_of_this_width() -> None:
+    said = {claim.key: claim.reason for claim in SMALL.claims()}
+    assert "√(2/d_a) = 0.39 over seeds at d_a = 13" in said["expected-0.01"]
+    assert not any("0.14" in reason for reason in said.values())
 
 
 def test_models_of_a_seed_differ_by_the_noise_alone() -> None:

@@ -107,7 +107,8 @@ def test_starts_are_interpolated() -> None:
     assert starts.sel(matrix="K").to_numpy() == pytest.approx([first])
     assert starts.sel(matrix="V").to_numpy() == pytest.approx([2.0])
     assert lag(run, ADAM).to_numpy() == pytest.approx([first / 2])
-    assert onset(run.of(ADAM).score_norm).to_numpy() == pytest.approx([15.0])
+    # Three record points say that there was an onset, and hardly when.
+    assert np.isnan(onset(run.of(ADAM).score_norm)).all()
 
 
 def test_a_matrix_that_never_moves_has_no_start() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from attnscope.errors import AttnscopeError
 from attnscope.theory.li2023 import (
+    expected_norms,
     growth_exponent,
     measured_onset,
     predicted_norms,
@@ -139,3 +140,29 @@ def test_the_exponent_of_descent_is_the_sum_over_its_steps() -> None:
     np.testing.assert_allclose(coarse, exact[::8], rtol=0, atol=5e-3)
     lag = exact[-1] - growth_exponent(times, sigma)[-1]
     assert lag < -0.1
+
+
+def test_the_average_over_starts_is_the_closed_form_where_one_direction_leads() -> None:
+    times = np.linspace(0, 4, 41)
+    gradients = np.broadcast_to(turning(np.zeros(1)), (41, 3, 2))
+    found = expected_norms(times, gradients, eps=1e-2, d_a=50)
+    np.testing.assert_allclose(found, 0.005 * np.sinh(4 * times)[: len(found)], rtol=1e-9)
+    late = predicted_norms(times, np.full(41, 2.0), eps=1e-2, d_a=50)[: len(found)]
+    np.testing.assert_allclose(found[20:], late[20:], rtol=1e-3)
+
+
+def test_the_average_over_starts_is_that_of_many_starts_with_all_of_g() -> None:
+    rng = np.random.default_rng(0)
+    times = np.linspace(0, 2, 9)
+    gradients = rng.normal(size=(9, 4, 3))
+    start = rng.normal(size=(2, 4000, 4))
+    scores = propagate(start[0], start[1][:, :3], times, gradients)
+    for lr in (None, 0.05):
+        scores = propagate(start[0], start[1][:, :3], times, gradients, lr)
+        mean = scores.norms[-1] / 4000
+        found = expected_norms(times, gradients, eps=1.0, d_a=1, lr=lr)
+        assert found[-1] == pytest.approx(mean, rel=0.1)
+    with pytest.raises(AttnscopeError, match="eps = 0"):
+        expected_norms(times, gradients, eps=0.0, d_a=3)
+    with pytest.raises(AttnscopeError, match="a matrix G a time"):
+        expected_norms(times, gradients[0], eps=1.0, d_a=3)

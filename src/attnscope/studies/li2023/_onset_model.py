@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -76,10 +75,12 @@ class UniformGradient:
             return torch.linalg.svdvals(self(model))[:2]
 
         what = "side of the leading singular pair of G"
+        both = ("key_word", "query_word")
         return (
             Observable("sigma", sigma, ("rank",), "1/time", "two largest singular values of G"),
             Observable("left", lambda m: self.side(m, 1), ("key",), "", f"u, key {what}"),
             Observable("right", lambda m: self.side(m, 2), ("query",), "", f"w, query {what}"),
+            Observable("gradient", self, both, "1/time", "G, by W^Kᵀ W^Q at uniform attention"),
         )
 
 
@@ -89,11 +90,6 @@ def score_norm(model: nn.Module) -> Tensor:
     if topic.W_K is None:
         return torch.zeros((), dtype=topic.dtype)
     return torch.linalg.matrix_norm(topic.score_matrix(), 2)
-
-
-def leading_part(sigma: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return σ u wᵀ at each time, shape ``(time, key, query)``: G without its other triples."""
-    return np.asarray(sigma[:, None, None] * left[:, :, None] * right[:, None, :])
 
 
 def _topic(model: nn.Module) -> TopicTransformer:

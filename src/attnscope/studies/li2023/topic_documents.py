@@ -21,7 +21,6 @@ from attnscope.models import TopicObjective, TopicTransformer
 from attnscope.report import Figure, Line, Mark, Panel, Rule
 from attnscope.studies.li2023._onset_model import (
     UniformGradient,
-    leading_part,
     near_zero,
     score_norm,
 )
@@ -130,15 +129,8 @@ class TopicDocumentsRun(Playable, TopicDocumentsStudy):
         )
         records = [Record(curves, Linear(self.points))]
         if case == UNIFORM:
-            gradient = UniformGradient(documents, torch.float64)
-
-            def driver(model: nn.Module) -> Tensor:
-                triple = li2023.top_singular(gradient(model)[None].numpy())
-                return torch.from_numpy(np.concatenate([part[0].ravel() for part in triple]))
-
-            meaning = "leading singular value of G, then its key and its query side"
-            reading = Observable("driver", driver, ("entry",), "", meaning)
-            records.append(Record((reading,), Linear(self.points), dim="probe"))
+            *_, gradient = UniformGradient(documents, torch.float64).observables()
+            records.append(Record((gradient,), Linear(self.points), dim="probe"))
         return Problem(self.start(case, seed), loss, records)
 
     def sentence(self) -> np.ndarray:
@@ -150,20 +142,19 @@ class TopicDocumentsRun(Playable, TopicDocumentsStudy):
         """Predict ‖W^Kᵀ W^Q‖₂ from the run without attention alone.
 
         ``score_norm`` is the linear system around zero from the actual start;
-        ``score_norm_closed`` knows the size of the noise only: (ε² d_a/2) exp(2∫σ dt).
+        ``score_norm_closed`` knows the size of the noise only: the norm of the average over starts.
         """
         norms = run.score_norm
         times, nothing = norms["time"].to_numpy(), xr.full_like(norms, np.nan, dtype=float)
         linear, closed = nothing.copy(), nothing.copy()
         for seed in norms["seed"].to_numpy():
-            driver = run.of(UNIFORM).driver.sel(seed=seed).to_numpy()
-            sigma, (left, right) = driver[:, 0], np.split(driver[:, 1:], 2, axis=1)
+            driven = (times, run.of(UNIFORM).gradient.sel(seed=seed).to_numpy())
             start = self.start(LEARNED, int(seed)).keys_and_queries()
             keys, queries = (side.detach().numpy() for side in start)
-            found = li2023.propagate(keys, queries, times, leading_part(sigma, left, right), None)
-            linear.loc[LEARNED, seed][: len(found.norms)] = found.norms
-            norm = li2023.predicted_norms(times, sigma, self.noise, keys.shape[0], None)
-            closed.loc[LEARNED, seed] = norm
+            found = li2023.propagate(keys, queries, *driven).norms
+            linear.loc[LEARNED, seed][: len(found)] = found
+            mean = li2023.expected_norms(*driven, self.noise, keys.shape[0])
+            closed.loc[LEARNED, seed][: len(mean)] = mean
         return {
             "score_norm": linear.assign_attrs(meaning="the linear system"),
             "score_norm_closed": closed,

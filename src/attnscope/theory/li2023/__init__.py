@@ -11,6 +11,7 @@ from attnscope.theory.li2023.family import (
     topic_gap,
 )
 from attnscope.theory.li2023.onset import (
+    COARSE,
     Onset,
     growth_exponent,
     measured_onset,
@@ -19,7 +20,7 @@ from attnscope.theory.li2023.onset import (
     rotation,
     top_singular,
 )
-from attnscope.theory.li2023.propagator import LinearAttention, propagate
+from attnscope.theory.li2023.propagator import LinearAttention, expected_norms, propagate
 from attnscope.theory.li2023.score_gradient import score_gradient
 from attnscope.theory.li2023.setting import Constants, Topics, TopicSetting, constants
 from attnscope.theory.li2023.stage2 import attention_loss, best_attention, best_gamma, mean_ratio
@@ -55,6 +56,7 @@ from attnscope.theory.li2023.theorem5 import DiagonalBounds, diagonal_bounds
 from attnscope.theory.li2023.value_flow import ValueSolution, diagonal_excess, shortness
 
 __all__ = [
+    "COARSE",
     "Bounds",
     "Constants",
     "DiagonalBounds",
@@ -79,6 +81,7 @@ __all__ = [
     "embedding_family_residual",
     "embedding_member",
     "embedding_residual",
+    "expected_norms",
     "gamma_bounds",
     "gram_shift",
     "growth_exponent",

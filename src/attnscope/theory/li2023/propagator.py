@@ -84,6 +84,44 @@ def propagate(
     return LinearAttention(times[: len(norms)], all_keys, all_queries, np.array(norms))
 
 
+def expected_norms(
+    times: Numbers, gradients: Numbers, eps: float, d_a: int, lr: float | None = None
+) -> np.ndarray:
+    """‖E W^Kᵀ W^Q‖₂ over random starts: the closed form of the onset with the whole of G.
+
+    Every row (k, q) of the matrices (W^K, W^Q) goes to Φ(t) (k, q), and the d_a rows start i.i.d.
+    with standard deviation ε. So, in blocks of keys and queries,
+
+        E W^Kᵀ W^Q = ε² d_a (Φ Φᵀ)_{key, query}.
+
+    With G = σ u wᵀ at all times this is (ε² d_a/2) (exp(2∫σ dt) - exp(-2∫σ dt)), the closed form of
+    :func:`attnscope.theory.li2023.predicted_norms` but for the part that shrinks. With all of G it
+    needs neither that one direction leads nor that it turns slowly. Like that one it knows nothing
+    of the actual start, whose |x - y|² has a logarithm with the standard deviation √(2/d_a).
+
+    Args:
+        times: learning rate × step, ascending, shape ``(time,)``.
+        gradients: G at uniform attention, shape ``(time, key, query)``.
+        eps: ε, standard deviation of the initial entries of W^K and W^Q.
+        d_a: rows of W^K and W^Q.
+        lr: η of gradient descent; None for gradient flow.
+
+    Returns:
+        Shape ``(time,)``, or shorter where the norm has passed :data:`END`.
+    """
+    for name, value in (("eps", eps), ("d_a", d_a)):
+        if not value > 0:
+            raise AttnscopeError(f"{name} = {value:g}: expected a number above 0.")
+    gradients = float64(gradients)
+    if gradients.ndim != 3:
+        raise AttnscopeError(
+            f"gradients of shape {gradients.shape}: expected (time, key, query), a matrix G a time."
+        )
+    keys, queries = gradients.shape[1:]
+    start = eps * math.sqrt(d_a) * np.eye(keys + queries)
+    return propagate(start[:, :keys], start[:, keys:], times, gradients, lr).norms
+
+
 def _flow(
     key: np.ndarray, query: np.ndarray, first: np.ndarray, last: np.ndarray, length: float
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -23,11 +23,17 @@ def case_name(rate: float | None, noise: float) -> str:
 
 
 def onset(norms: xr.DataArray) -> xr.DataArray:
-    """Return when ‖W^Kᵀ W^Q‖₂ reached 1; NaN if it did not, or began there."""
+    """Return when ‖W^Kᵀ W^Q‖₂ reached 1.
+
+    NaN if it did not, or began there, or if record points are too far apart to say when.
+    """
 
     def time(times: np.ndarray, curve: np.ndarray) -> float:
         known = np.isfinite(curve)
-        return li2023.measured_onset(times[known], curve[known]).time if known.any() else np.nan
+        if not known.any():
+            return np.nan
+        found = li2023.measured_onset(times[known], curve[known])
+        return np.nan if found.coarse else found.time
 
     dims = [["step"], ["step"]]
     found: xr.DataArray = xr.apply_ufunc(
@@ -36,6 +42,18 @@ def onset(norms: xr.DataArray) -> xr.DataArray:
     return found
 
 
+def too_coarse(norms: xr.DataArray) -> bool:
+    """Say whether some onset lies between record points that are too far apart."""
+    times = norms["time"].to_numpy()
+    curves = norms.transpose(..., "step").to_numpy().reshape(-1, len(times))
+    known = [np.isfinite(curve) for curve in curves]
+    return any(
+        li2023.measured_onset(times[here], curve[here]).coarse
+        for curve, here in zip(curves, known, strict=True)
+        if here.any()
+    )
+
+
 def error(run: Readings, kind: str) -> xr.DataArray:
-    """Return |predicted / measured - 1| of ``"closed"``, ``"ahead"`` or ``"constant"``."""
+    """Return |predicted / measured - 1| of a prediction: closed, expected, ahead or constant."""
     return abs(run.theory.get(f"onset_{kind}") / onset(run.score_norm) - 1)

@@ -20,7 +20,6 @@ from attnscope.models import TopicObjective
 from attnscope.models.topic_transformer import AttentionMode
 from attnscope.studies.li2023._onset_model import (
     UniformGradient,
-    leading_part,
     near_zero,
     score_norm,
 )
@@ -33,6 +32,7 @@ from attnscope.trajectory import Readings
 
 MEANINGS = {
     "closed": "(ε² d_a/2) exp(2∫σ dt)",
+    "expected": "ε² d_a ‖(Φ Φᵀ)_{key, query}‖₂, Φ driven by the whole of G",
     "ahead": "the linear system from the actual start",
     "constant": "the closed form with σ held at its value at time 0",
 }
@@ -146,36 +146,39 @@ class OnsetStudy(TopicDocumentsStudy):
     def theory(self, run: Readings) -> dict[str, xr.DataArray]:
         """Predict ‖W^Kᵀ W^Q‖₂ and its onset for every run from the uniform run of its seed alone.
 
-        ``closed`` knows σ(t), ε and d_a: (ε² d_a/2) exp(2∫σ dt), σ → log(1 + ησ)/η at rate η.
+        ``closed`` knows σ(t), ε and d_a: (ε² d_a/2) exp(2∫σ dt), σ → log(1 + ησ)/η at rate η, the
+        leading order. ``expected`` knows G(t), ε and d_a: the norm of the average over starts.
         ``ahead`` lets the linear system act on the actual initial W^K and W^Q, step by step for
-        gradient descent, with G(t) = σ u wᵀ. ``constant`` holds σ at its value at time 0.
+        gradient descent, with the whole of G(t). ``constant`` holds σ at its value at time 0.
         """
         uniform, d_a, least = run.of(UNIFORM), self.task().vocabulary, min(self.noises)
         times = run.score_norm["time"].to_numpy()
         nothing = xr.full_like(run.score_norm, np.nan, dtype=float)
-        norms = {"closed": nothing.copy(), "ahead": nothing.copy()}
+        norms = {kind: nothing.copy() for kind in ("closed", "expected", "ahead")}
         onsets = {kind: nothing.isel(step=0, drop=True).copy() for kind in ("closed", "constant")}
         for seed in range(self.seeds):
             sigma = uniform.sigma.sel(seed=seed, rank="largest").to_numpy()
-            sides = (side.sel(seed=seed).to_numpy() for side in (uniform.left, uniform.right))
-            gradients = leading_part(sigma, *sides)
+            gradients = uniform.gradient.sel(seed=seed).to_numpy()
             model = near_zero(d_a, "learned", least, self.value_noise, seed, torch.float64)
             keys, queries = (side.detach().numpy() for side in model.keys_and_queries())
-            linear = {
-                rate: li2023.propagate(keys, queries, times, gradients, rate).norms
-                for rate in (None, *self.rates)
-            }
+            rates = (None, *self.rates)
+            driven = (times, gradients)
+            linear = {rate: li2023.propagate(keys, queries, *driven, rate).norms for rate in rates}
+            mean = {rate: li2023.expected_norms(*driven, least, d_a, rate) for rate in rates}
             for case, (rate, noise) in self.settings().items():
                 # A linear system: ten times the noise is a hundred times the product, always.
-                ahead = linear[rate] * (noise / least) ** 2
+                ahead, average = (each[rate] * (noise / least) ** 2 for each in (linear, mean))
                 norms["ahead"].loc[case, seed][: len(ahead)] = ahead
+                norms["expected"].loc[case, seed][: len(average)] = average
                 known = (times, sigma, noise, d_a, rate)
                 norms["closed"].loc[case, seed] = li2023.predicted_norms(*known)
                 closed = li2023.predicted_onset(*known, initial_norm=float(ahead[0]))
                 onsets["closed"].loc[case, seed] = closed.time
                 constant = math.log(2 / (noise**2 * d_a)) / (2 * sigma[0])
                 onsets["constant"].loc[case, seed] = constant
-        onsets["ahead"] = onset(norms["ahead"])
+        for kind in ("ahead", "expected"):
+            onsets[kind] = onset(norms[kind])
+        onsets["expected"] = onsets["expected"].where(norms["ahead"].isel(step=0, drop=True) < 1)
         return {
             f"{name}_{kind}": values.assign_attrs(meaning=MEANINGS[kind])
             for name, found in (("score_norm", norms), ("onset", onsets))
