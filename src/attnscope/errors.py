@@ -17,6 +17,19 @@ class DiskFullError(AttnscopeError):
     """The disk filled up while a trajectory was written; what was flushed before is kept."""
 
 
+class Interrupted(AttnscopeError):
+    """Ctrl-C, or another signal: what was done is kept.
+
+    Args:
+        sentence: what is kept, and how to go on.
+        signal: its number; the command line exits with 128 more.
+    """
+
+    def __init__(self, sentence: str, signal: int = 2) -> None:
+        super().__init__(sentence)
+        self.signal = signal
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the closest known name, or an empty string.
 

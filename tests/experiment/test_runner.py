@@ -48,6 +48,7 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, questions: int) -> None:
 
     class Countdown:
         left = questions
+        signal = 2
 
         def is_set(self) -> bool:
             self.left -= 1

@@ -15,7 +15,7 @@ import pytest
 
 from attnscope.bounds import LARGEST_COUNT, Bounds
 from attnscope.catalogue import load, names
-from attnscope.cli.run import parse
+from attnscope.cli.verbs.run import parse
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Experiment
 from attnscope.experiment.spec import Setting, settings

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnscope.cli.run import parse
+from attnscope.cli.verbs.run import parse
 from attnscope.experiment.spec import settings
 from attnscope.results import command_line, python_lines
 from attnscope.studies.lu2021 import Capacity, Cnn, Query, Sen, Synergy

@@ -12,7 +12,7 @@ import pytest
 
 import attnscope
 from attnscope.catalogue import load
-from attnscope.cli.run import parse
+from attnscope.cli.verbs.run import parse
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Stopped, solve
 from attnscope.experiment.spec import settings

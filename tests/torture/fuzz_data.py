@@ -24,7 +24,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from attnscope.cli.watch import read_probe
+from attnscope.cli.verbs.checkpoints import read_probe
 from attnscope.datasets.check import damage, file_problem
 from attnscope.datasets.load import documents, labelled, parallel_files
 from attnscope.datasets.readers.ag_news import read_ag_news

@@ -58,7 +58,7 @@ def warm_up(tree: xr.DataTree, out: Path) -> None:
         out: an empty folder.
     """
     from attnscope.catalogue import load
-    from attnscope.cli.run import parse
+    from attnscope.cli.verbs.run import parse
 
     with contextlib.redirect_stdout(io.StringIO()):
         parse(load(STUDY), ["--seeds", "1"])

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
+import math
 import os
 import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
 
 
 def prepare() -> None:
@@ -71,6 +78,82 @@ def refused(error: OSError) -> str:
         return f"the system says: {what}."
     name = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
     return f"'{str(name)[:300]}': {what}. Expected a file or folder that can be read and written."
+
+
+WIDE = 20_000
+"""Columns of what is no terminal: a table in a pipe or a file does not wrap."""
+
+
+def console(*, errors: bool = False) -> Console:
+    """Return where text goes: as wide as the terminal, or as wide as the text if it is none.
+
+    ``NO_COLOR`` and ``COLUMNS`` are heard.
+    """
+    from rich.console import Console
+
+    made = Console(stderr=errors)
+    if made.is_terminal or os.environ.get("COLUMNS"):
+        return made
+    return Console(stderr=errors, width=WIDE)
+
+
+def say(text: str, style: str = "") -> None:
+    """Print a text as it is: paths and addresses are kept whole, for copying."""
+    from rich.text import Text
+
+    show(Text(text, style=style))
+
+
+def show(*things: RenderableType) -> None:
+    """Print texts and tables; what is no terminal gets no blanks at the ends of its lines."""
+    from rich.text import Text
+
+    where = console()
+    for thing in things:
+        if isinstance(thing, Text):
+            where.print(thing, soft_wrap=True, highlight=False)
+        elif where.is_terminal:
+            where.print(thing)
+        else:
+            with where.capture() as captured:
+                where.print(thing)
+            lines = captured.get().split("\n")
+            sys.stdout.write("\n".join(line.rstrip() for line in lines))
+
+
+def heading(text: str) -> None:
+    """Print a heading: a line across a terminal, plain words elsewhere."""
+    where = console()
+    if where.is_terminal:
+        from rich.text import Text
+
+        where.rule(Text(text))
+    else:
+        say(text)
+
+
+def print_json(value: Any) -> None:
+    """Print a value for another program; what is no number is null."""
+    print(json.dumps(_finite(value), indent=2, ensure_ascii=False, default=str))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@contextlib.contextmanager
+def status(text: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """Show what is being done while it is; what is yielded changes the text. For people alone."""
+    where = console(errors=True)
+    if quiet or not where.is_terminal:
+        yield lambda _: None
+        return
+    with where.status(text) as shown:
+        yield shown.update
 
 
 def _give_up(stream: object) -> None:

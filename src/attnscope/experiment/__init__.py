@@ -3,13 +3,14 @@
 The smallest study is a dataclass with one method, :meth:`Study.build`. See ``attnscope new``.
 """
 
-from attnscope.experiment.base import KNOWN, Experiment, Scale
+from attnscope.experiment.base import KNOWN, Experiment
 from attnscope.experiment.executor import Solved, Stopped, execute, solve
 from attnscope.experiment.job import Job
 from attnscope.experiment.measurement import Measurement, Pass, Quantity
 from attnscope.experiment.playable import NOW, AttentionOverTime, Playable
 from attnscope.experiment.runner import RUNS, Broken, Interrupted, Listener, is_complete, run
 from attnscope.experiment.study import Problem, Study
+from attnscope.scales import Scale
 
 __all__ = [
     "KNOWN",

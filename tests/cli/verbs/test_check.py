@@ -40,7 +40,7 @@ def test_an_old_run_is_whole_as_far_as_one_can_tell(
 ) -> None:
     import tarfile
 
-    archive = sorted(Path(__file__).parents[1].glob("old_runs/*.tar.xz"))[0]
+    archive = sorted(Path(__file__).parents[2].glob("old_runs/*.tar.xz"))[0]
     with tarfile.open(archive) as packed:
         packed.extractall(tmp_path, filter="data")
     run = next(tmp_path.glob("**/run.json")).parent

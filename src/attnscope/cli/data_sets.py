@@ -1,13 +1,13 @@
-"""``attnscope data``: the data sets there are, whether they are here, and how to get them."""
+"""What is printed of data sets: all of them, one, whether it is whole, how it is fetched."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -19,63 +19,20 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from attnscope.cli.arguments import Parser, add_limits, apply_limits
-from attnscope.datasets.catalogue import CATALOGUE, entry
+from attnscope.cli.terminal import console, print_json, say, show
+from attnscope.datasets.catalogue import CATALOGUE
 from attnscope.datasets.check import FileReport, Report, SplitReport, check
 from attnscope.datasets.fetch import Listener, get
 from attnscope.datasets.first_seen import noted
-from attnscope.datasets.place import at, data_dir, locate
+from attnscope.datasets.place import at, locate
 from attnscope.datasets.record import DataFile, DataSet
 from attnscope.errors import AttnscopeError
-from attnscope.limits import BYTES, ROWS
-
-USAGE = """attnscope data [--data-dir DIR]             the data sets, and which are here
-       attnscope data NAME [--data-dir DIR]        everything about one
-       attnscope data check NAME [--data-dir DIR]  verify its files and count its rows
-       attnscope data get NAME [--data-dir DIR]    download it from its publisher
-       attnscope data pathfinder --sheet FILE.png  draw samples of what is generated"""
 
 STYLES = {"complete": "green", "partial": "yellow", "uncounted": "green", "wrong": "bold red"}
 
 
-def data(words: list[str]) -> int:
-    """List, describe, check or fetch data sets."""
-    parser = Parser(
-        prog="attnscope data",
-        usage=USAGE,
-        description="The folder is --data-dir, then $ATTNSCOPE_DATA, then the user's cache.",
-    )
-    parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
-    parser.add_argument("--data-dir", metavar="DIR", help="the folder that holds the data")
-    parser.add_argument("--sheet", metavar="FILE", help="a PNG of generated images to write")
-    add_limits(parser, ROWS, BYTES)
-    options = parser.parse_intermixed_args(words)
-    apply_limits(options, ROWS, BYTES)
-    folder = data_dir(options.data_dir)
-    if options.sheet is not None:
-        return _sheet(options.words, Path(options.sheet))
-    match options.words:
-        case []:
-            return _list(folder)
-        case ["check" | "get" as verb]:
-            raise AttnscopeError(
-                f"`attnscope data {verb}` needs a name. Expected one of: {', '.join(CATALOGUE)}."
-            )
-        case ["check", name]:
-            return _report(check(entry(name), folder))
-        case ["get", name]:
-            return _get(entry(name), folder)
-        case [name]:
-            return _describe(entry(name), folder)
-        case _:
-            said = " ".join(options.words)
-            raise AttnscopeError(
-                f"`attnscope data {said}` is not understood. Expected a name, or `check` or `get` "
-                "and a name."
-            )
-
-
-def _sheet(words: list[str], path: Path) -> int:
+def draw_sheet(words: list[str], path: Path) -> int:
+    """Draw samples of what is generated."""
     if words != ["pathfinder"]:
         raise AttnscopeError(
             f"--sheet with `attnscope data {' '.join(words)}`: expected `attnscope data pathfinder "
@@ -91,12 +48,15 @@ def _sheet(words: list[str], path: Path) -> int:
         raise AttnscopeError(
             f"'{path}' cannot be written ({error.strerror}): expected a folder that exists."
         ) from error
-    _say(Console(), f"{path}: 32 images a label, not connected on the left, connected on the right")
+    say(f"{path}: 32 images a label, not connected on the left, connected on the right")
     return 0
 
 
-def _list(folder: Path) -> int:
-    console = Console()
+def print_list(folder: Path, *, as_json: bool = False) -> int:
+    """Print the data sets, and which are here."""
+    if as_json:
+        print_json([_told(dataset, folder) for dataset in CATALOGUE.values()])
+        return 0
     rows = [
         (dataset.key, dataset.title, _rows(dataset), _files(dataset))
         for dataset in CATALOGUE.values()
@@ -108,28 +68,31 @@ def _list(folder: Path) -> int:
         padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
         return "  ".join(padded) + "  "
 
-    _say(console, line(headings) + "here", "bold")
+    say(line(headings) + "here", "bold")
     for dataset, cells in zip(CATALOGUE.values(), rows, strict=True):
         name, rest = line(cells)[: widths[0]], line(cells)[widths[0] :]
-        _print(console, Text.assemble((name, "cyan"), rest, _here(dataset, folder)))
+        show(Text.assemble((name, "cyan"), rest, _here(dataset, folder)))
         terms = f"    {dataset.licence}"
         where = f"  {dataset.published}"
-        if len(terms) + len(where) > console.width:
+        if len(terms) + len(where) > console().width:
             where = f"\n    {dataset.published}"
-        _print(console, Text(terms + where, style="dim"))
-    console.print()
-    _say(console, "Below each: the licence as stated by the publisher, and the publisher's page.")
-    _say(console, "Rows as published; ? where no count is. More: attnscope data NAME.")
-    _say(console, f"Data folder: {folder}")
+        show(Text(terms + where, style="dim"))
+    say("")
+    say("Below each: the licence as stated by the publisher, and the publisher's page.")
+    say("Rows as published; ? where no count is. More: attnscope data NAME.")
+    say(f"Data folder: {folder}")
     return 0
 
 
-def _describe(dataset: DataSet, folder: Path) -> int:
-    console = Console()
+def describe(dataset: DataSet, folder: Path, *, as_json: bool = False) -> int:
+    """Print everything about one."""
+    if as_json:
+        print_json({**_told(dataset, folder), "files": [_file(f, folder) for f in dataset.files]})
+        return 0
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    _say(console, f"{dataset.title} ({dataset.key})", "bold")
+    say(f"{dataset.title} ({dataset.key})", "bold")
     table.add_row("kind", dataset.kind)
     if dataset.classes:
         table.add_row("classes", ", ".join(dataset.classes))
@@ -140,55 +103,77 @@ def _describe(dataset: DataSet, folder: Path) -> int:
         table.add_row("note", Text(dataset.note))
     table.add_row("folder", Text(str(folder)))
     table.add_row("here", _here(dataset, folder))
-    console.print(table)
+    show(table)
     for file in dataset.files:
-        _print_file(console, file, folder)
+        _print_file(file, folder)
     return 0
 
 
-def _print_file(console: Console, file: DataFile, folder: Path) -> None:
-    console.print()
-    _say(console, file.path, "bold")
+def _told(dataset: DataSet, folder: Path) -> dict[str, Any]:
+    """Return what other programs may want to know of a data set."""
+    return {
+        "name": dataset.key,
+        "title": dataset.title,
+        "kind": dataset.kind,
+        "classes": dataset.classes,
+        "rows": dataset.expected,
+        "published": dataset.published,
+        "licence": dataset.licence,
+        "citation": dataset.citation,
+        "note": dataset.note,
+        "folder": str(folder),
+        "here": _here(dataset, folder).plain,
+    }
+
+
+def _file(file: DataFile, folder: Path) -> dict[str, Any]:
+    found = locate(file, folder)
+    return {**asdict(file), "here": None if found is None else str(found)}
+
+
+def _print_file(file: DataFile, folder: Path) -> None:
+    say("")
+    say(file.path, "bold")
     rows = file.split_rows or ((file.split, file.rows),)
     counts = ", ".join(f"{split or 'all'} {_count(number)}" for split, number in rows)
-    _say(console, f"  rows: {counts}")
+    say(f"  rows: {counts}")
     if file.size:
-        _say(console, f"  size: {file.size:,} bytes")
+        say(f"  size: {file.size:,} bytes")
     if file.sha256:
-        _say(console, f"  SHA-256: {file.sha256}")
-    _say(console, f"  from: {file.url or 'fetched by hand, see the note'}")
+        say(f"  SHA-256: {file.sha256}")
+    say(f"  from: {file.url or 'fetched by hand, see the note'}")
     found = locate(file, folder)
     if not file.sha256 and found and (digest := noted(found.parent, found.name)):
-        _say(console, f"  SHA-256 at the first download: {digest}")
-    _say(console, f"  here: {found}" if found else "  here: no")
+        say(f"  SHA-256 at the first download: {digest}")
+    say(f"  here: {found}" if found else "  here: no")
 
 
-def _get(dataset: DataSet, folder: Path) -> int:
-    console = Console()
-    _say(console, f"{dataset.title}, from {dataset.published}")
-    _say(console, f"licence as stated there: {dataset.licence}. Cite: {dataset.citation}.")
+def fetch(dataset: DataSet, folder: Path, quiet: bool) -> int:
+    """Download a data set from its publisher, and check it."""
+    say(f"{dataset.title}, from {dataset.published}")
+    say(f"licence as stated there: {dataset.licence}. Cite: {dataset.citation}.")
     before = {file for file in dataset.files if at(file.path, folder)}
-    with _progress() as listener:
+    with _progress(quiet) as listener:
         found = get(dataset, folder, listener)
     fetched = [path for file, path in found.items() if file not in before]
     for path in fetched:
-        _say(console, f"fetched: {path}")
+        say(f"fetched: {path}")
     if not fetched:
-        _say(console, "nothing to fetch: the files are here")
-    console.print()
-    return _report(check(dataset, folder))
+        say("nothing to fetch: the files are here")
+    say("")
+    return print_report(check(dataset, folder))
 
 
 @contextmanager
-def _progress() -> Iterator[Listener]:
-    console = Console(stderr=True)
+def _progress(quiet: bool) -> Iterator[Listener]:
+    where = console(errors=True)
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=None),
         DownloadColumn(binary_units=False),
         TransferSpeedColumn(),
-        console=console,
-        disable=not console.is_terminal,
+        console=where,
+        disable=quiet or not where.is_terminal,
     )
     tasks: dict[DataFile, TaskID] = {}
     with bar:
@@ -203,26 +188,26 @@ def _progress() -> Iterator[Listener]:
         yield listen
 
 
-def _report(report: Report) -> int:
-    console = Console()
+def print_report(report: Report) -> int:
+    """Print what a check found."""
     dataset = report.dataset
     for item in report.files:
-        _print(console, Text.assemble(str(item.path), "  ", _remark(item)))
-    console.print()
+        show(Text.assemble(str(item.path), "  ", _remark(item)))
+    say("")
     if report.splits:
-        console.print(_splits(report.splits))
-        console.print()
+        show(_splits(report.splits))
+        say("")
     for split in report.splits:
         for reason, count in split.skipped.items():
-            _say(console, f"left out of {split.split}: {count:,} ({reason})")
+            say(f"left out of {split.split}: {count:,} ({reason})")
     for reason, count in report.skipped.items():
-        _say(console, f"left out: {count:,} ({reason})")
+        say(f"left out: {count:,} ({reason})")
     if report.problems:
         raise AttnscopeError(
             f"{dataset.title} is not as published: {'; '.join(report.problems)}. Expected the "
             f"publisher's files: delete what is wrong, then run `attnscope data get {dataset.key}`."
         )
-    _say(console, _conclusion(report), STYLES[report.verdict])
+    say(_conclusion(report), STYLES[report.verdict])
     return 0
 
 
@@ -305,12 +290,3 @@ def _files(dataset: DataSet) -> str:
 
 def _count(number: int | None) -> str:
     return "?" if number is None else f"{number:,}"
-
-
-def _say(console: Console, text: str, style: str = "") -> None:
-    _print(console, Text(text, style=style))
-
-
-def _print(console: Console, text: Text) -> None:
-    # Addresses and paths are kept whole, for copying.
-    console.print(text, soft_wrap=True, highlight=False)

@@ -1,4 +1,4 @@
-"""``attnscope watch --checkpoints`` and ``attnscope export``."""
+"""``attnscope checkpoints`` and ``attnscope export``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from attnscope.cli import main
-from attnscope.cli.watch import function_at, read_probe
+from attnscope.cli.verbs.checkpoints import function_at, once_watch, read_probe
 from attnscope.errors import AttnscopeError
 from attnscope.trajectory import open_run
 
@@ -54,7 +54,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def words(folder: Path, *more: str) -> list[str]:
     name = (folder / "name").read_text()
-    return ["watch", "--checkpoints", "saved", "--out", "run", "--model", name, *more]
+    return ["checkpoints", "saved", "--out", "run", "--model", name, *more]
 
 
 def test_checkpoints_become_a_run(folder: Path, capsys: Capture) -> None:
@@ -97,7 +97,7 @@ def test_identical_weights_are_a_warning(folder: Path, capsys: Capture) -> None:
         (("--model", "no_such_module:build"), "'no_such_module' cannot be imported"),
         (("--record", "entrpy"), "Did you mean 'entropy'?"),
         (("--probe", "nothing.json"), "--probe nothing.json: there is no such file"),
-        (("--checkpoints", "nothing"), "'nothing' is no folder"),
+        (("checkpoints", "nothing"), "'nothing' is no folder"),
         (("--attention", "attn"), "attn"),
     ],
 )
@@ -114,6 +114,16 @@ def test_bad_input_is_a_sentence(
     assert sentence in err
     assert "Traceback" not in err
     assert not Path("run").exists()
+
+
+def test_the_older_name(folder: Path, capsys: Capture) -> None:
+    _, _, *rest = words(folder, "--record", "weight_norm", "--no-report")
+    assert main(["watch", "--checkpoints=saved", *rest, "--quiet"]) == 0
+    assert "watch --checkpoints DIR is now called checkpoints DIR" in capsys.readouterr().err
+    assert once_watch(["--out", "x", "--checkpoints", "saved"]) == ["--out", "x", "saved"]
+    assert open_run("run")["observables"]["time"].to_numpy().tolist() == [0, 8, 16]
+    assert main(["watch"]) == 2
+    assert "a model is watched from Python" in capsys.readouterr().err
 
 
 def test_functions_that_are_not_there(folder: Path) -> None:

@@ -2,59 +2,66 @@
 
 from __future__ import annotations
 
-import sys
 import time
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from attnscope.cli.arguments import Parser, add_limits, apply_limits
+from attnscope.cli.arguments import (
+    Parser,
+    add_choice,
+    add_limits,
+    add_quiet,
+    apply_limits,
+    whole,
+)
+from attnscope.cli.terminal import status
 from attnscope.limits import STREAMED_BYTES, STREAMED_ROWS
 
 if TYPE_CHECKING:
     from attnscope.topics.lda import Progress
     from attnscope.topics.model import TopicModel
 
+SAYS = "the topics of a corpus: attnscope topics wikitext-2-v1.zip --out FILE"
 
-def parser(description: str) -> Parser:
-    """Return what reads the words after ``attnscope topics``."""
+
+def arguments(parser: Parser, words: list[str]) -> None:
+    """Add the flags."""
     from attnscope.topics.corpus import KINDS
 
-    made = Parser(
-        prog="attnscope topics",
-        description=f"{description}. Online LDA over a corpus that is read as a stream.",
-    )
-    made.add_argument(
+    parser.description = f"{SAYS}. Online LDA over a corpus that is read as a stream."
+    parser.add_argument(
         "corpus",
         metavar="CORPUS",
         help="a folder of text files, a file with one document a line, a WikiText file or zip, a "
         "Wikipedia XML dump; packed by gzip, bzip2 or xz, or not",
     )
-    made.add_argument("--topics", type=int, default=100, help="how many (default: 100)")
-    made.add_argument("--passes", type=int, default=6, help="over all documents (default: 6)")
-    made.add_argument(
-        "--vocabulary", type=int, default=100_000, help="words at most (default: 100000)"
+    parser.add_argument("--topics", type=whole, default=100, help="how many (default: 100)")
+    parser.add_argument("--passes", type=whole, default=6, help="over all documents (default: 6)")
+    parser.add_argument(
+        "--vocabulary", type=whole, default=100_000, help="words at most (default: 100000)"
     )
-    made.add_argument("--seed", type=int, default=0, help="what the fit starts from (default: 0)")
-    made.add_argument(
+    parser.add_argument("--seed", type=whole, default=0, help="of the fit's start (default: 0)")
+    add_choice(
+        parser,
         "--kind",
-        choices=KINDS,
+        KINDS,
         help="how to read the corpus; told by its first bytes unless given",
     )
-    made.add_argument("--out", metavar="FILE", help="keep the topics, as safetensors")
-    add_limits(made, STREAMED_ROWS, STREAMED_BYTES)
-    return made
+    parser.add_argument("--out", metavar="FILE", help="keep the topics, as safetensors")
+    add_limits(parser, STREAMED_ROWS, STREAMED_BYTES)
+    add_quiet(parser)
 
 
-def topics(words: list[str], description: str) -> int:
+def call(options: Namespace) -> int:
     """Fit topics, print their top words, coherence and the time it took, and keep them."""
-    options = parser(description).parse_args(words)
     apply_limits(options, STREAMED_ROWS, STREAMED_BYTES)
 
     from attnscope.topics.lda import fit_topics
 
     start, used = time.perf_counter(), time.process_time()
-    with _progress() as progress:
+    with _progress(options.quiet) as progress:
         model = fit_topics(
             options.corpus,
             options.topics,
@@ -64,7 +71,8 @@ def topics(words: list[str], description: str) -> int:
             kind=options.kind,
             progress=progress,
         )
-    _print(model)
+    if not options.quiet:
+        _print(model)
     print(
         f"{time.perf_counter() - start:.1f} s, {time.process_time() - used:.1f} s of them on a "
         "processor"
@@ -88,18 +96,12 @@ def _print(model: TopicModel) -> None:
 
 
 @contextmanager
-def _progress() -> Iterator[Progress]:
+def _progress(quiet: bool) -> Iterator[Progress]:
     """Show how far the work is: for people, not for files."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not sys.stderr.isatty():
-        yield lambda *_: None
-        return
-    with console.status("reading") as status:
+    with status("reading", quiet=quiet) as update:
 
         def tell(what: str, done: int, total: int) -> None:
             of = f" of {total:,}" if total else ""
-            status.update(f"{what}: {done:,}{of} documents")
+            update(f"{what}: {done:,}{of} documents")
 
         yield tell

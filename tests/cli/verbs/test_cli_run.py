@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from attnscope.cli import main
-from attnscope.cli.run import parse
+from attnscope.cli.verbs.run import parse
 from attnscope.studies.lu2021 import Query, Sen
 from attnscope.trajectory import RunFolder, open_run
 
@@ -28,15 +28,15 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def refused(words: list[str], capsys: Capture) -> str:
     """Return the sentence of a command that must exit with code 2 and leave nothing behind."""
-    try:
-        code: object = main(words)
-    except SystemExit as left:  # tyro's way
-        code = left.code
+    code = main(words)
     captured = capsys.readouterr()
     assert code == 2
     assert list(Path.cwd().iterdir()) == []
     assert "Traceback" not in captured.err
-    return " ".join((captured.out + captured.err).replace("│", " ").split())
+    assert captured.out == ""
+    assert captured.err.startswith("attnscope: ")
+    assert captured.err.count("\n") == 1
+    return captured.err
 
 
 @pytest.mark.parametrize("words", [["run"], ["run", "--help"], ["run", "-h"]])
@@ -48,9 +48,7 @@ def test_help_without_a_study(words: list[str], capsys: Capture) -> None:
 
 
 def test_help_of_a_study_lists_every_field_with_its_value(capsys: Capture) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(["run", "lu2021.query", "--help"])
-    assert left.value.code == 0
+    assert main(["run", "lu2021.query", "--help"]) == 0
     out = capsys.readouterr().out
     for flag in ("--query-variances", "--words-per-topic", "--resume", "--workers", "--scale"):
         assert flag in out
@@ -62,6 +60,22 @@ def test_an_unknown_study(capsys: Capture) -> None:
     assert "no study 'lu2021.synergi'. Did you mean 'lu2021.synergy'?" in sentence
 
 
+def test_the_name_of_the_paper_can_be_left_out(capsys: Capture) -> None:
+    assert main(["run", "capacity", "--help"]) == 0
+    assert "usage: attnscope run lu2021.capacity " in capsys.readouterr().out
+    said = refused(["run", "--scale", "quick", STUDY], capsys)
+    assert "expected the study first, as in `attnscope run lu2021.sen --scale quick`" in said
+
+
+def test_a_paper_lists_its_studies(capsys: Capture) -> None:
+    assert main(["run", "lu2021"]) == 0
+    out = capsys.readouterr().out
+    assert "lu2021.sen " in out
+    assert "snell2021" not in out
+    said = refused(["run", "lu2021", "--scale", "quick"], capsys)
+    assert "'lu2021' is a paper: expected one of its studies, lu2021.capacity, " in said
+
+
 def test_an_own_study_that_cannot_be_imported(capsys: Capture) -> None:
     assert "there is no study 'mine:Study'" in refused(["run", "mine:Study"], capsys)
 
@@ -69,24 +83,25 @@ def test_an_own_study_that_cannot_be_imported(capsys: Capture) -> None:
 @pytest.mark.parametrize(("flag", "meant"), [("--epoch", "--epochs"), ("--sedes=3", "--seeds")])
 def test_an_unknown_field(flag: str, meant: str, capsys: Capture) -> None:
     sentence = refused(["run", STUDY, flag, "3"], capsys)
-    assert f"{STUDY} has no field '{flag}'. Did you mean '{meant}'?" in sentence
+    assert f"`attnscope run {STUDY}` has no flag '{flag.split('=')[0]}'." in sentence
+    assert f"Did you mean '{meant}'?" in sentence
 
 
 @pytest.mark.parametrize(
-    ("flags", "words"),
+    ("flags", "said"),
     [
-        (["--seeds", "three"], ("three", "int")),
-        (["--lr", "fast"], ("fast", "float")),
-        (["--engine", "steam"], ("steam", "flow", "descent")),
-        (["--seeds"], ("--seeds",)),
-        (["leftover"], ("leftover",)),
+        (["--seeds", "three"], "--seeds three: expected a whole number."),
+        (["--lr", "fast"], "--lr fast: expected a number."),
+        (["--engine", "steam"], "--engine steam: expected flow or descent."),
+        (["--scale", "huge"], "--scale huge: expected quick or paper."),
+        (["--scale=qick"], "--scale qick: expected quick or paper. Did you mean 'quick'?"),
+        (["--seeds"], "--seeds: expected a value. `attnscope run lu2021.capacity --help` lists"),
+        (["leftover"], "`attnscope run lu2021.capacity`: 'leftover' is a word too many."),
+        (["--figures", "gif"], "--figures gif: expected png, svg or pdf."),
     ],
 )
-def test_a_value_of_the_wrong_kind(
-    flags: list[str], words: tuple[str, ...], capsys: Capture
-) -> None:
-    sentence = refused(["run", STUDY, *flags], capsys)
-    assert all(word in sentence for word in words), sentence
+def test_a_value_of_the_wrong_kind(flags: list[str], said: str, capsys: Capture) -> None:
+    assert refused(["run", STUDY, *flags], capsys).startswith(f"attnscope: {said}")
 
 
 @pytest.mark.parametrize(
@@ -99,8 +114,6 @@ def test_a_value_of_the_wrong_kind(
         ),
         (["--seeds", "0"], "seeds = 0: expected 1 or more."),
         (["--lr", "-0.1"], "lr = -0.1: expected a finite number above 0 or None."),
-        (["--scale", "huge"], "scale = 'huge': expected 'quick' or 'paper'."),
-        (["--scale=huge"], "scale = 'huge': expected 'quick' or 'paper'."),
         (["--workers", "0"], "workers = 0: expected 1 or more."),
         (["--out", "."], "expected the name of a folder of its own"),
     ],
@@ -130,6 +143,13 @@ def test_a_run_prints_its_claims_and_where_its_report_lies(tmp_path: Path, capsy
     command = RunFolder(out).manifest()["command"]
     assert command.startswith(f"attnscope run {STUDY} --seeds 2")
     assert command.endswith(f"--out '{out}'")
+
+
+def test_quiet_and_strict(tmp_path: Path, capsys: Capture) -> None:
+    words = ["run", STUDY, *SMALL, *HERE, "--no-report", "--out", "here", "--quiet"]
+    assert main([*words, "--strict"]) == 1  # At this size some claims fail.
+    assert capsys.readouterr() == ("run: here\n", "")
+    assert main(words) == 0
 
 
 def test_without_a_report_the_claims_are_still_decided(tmp_path: Path, capsys: Capture) -> None:

@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from attnscope.cli.arguments import Parser
+from attnscope.cli.arguments import Parser, add_quiet, one_of
+
+SAYS = "write the report of a run: attnscope report RUN --figures png svg pdf"
+ENDINGS = ("png", "svg", "pdf")
 
 
-def parser(description: str) -> Parser:
-    """Return what reads the words after ``attnscope report``."""
-    made = Parser(prog="attnscope report", description=description)
-    made.add_argument("run", help="the run's folder")
-    made.add_argument("--out", metavar="DIR", help="where to; the run's folder unless given")
-    made.add_argument(
+def arguments(parser: Parser, words: list[str]) -> None:
+    """Add the flags."""
+    parser.add_argument("run", metavar="RUN", help="the run's folder")
+    parser.add_argument("--out", metavar="DIR", help="where to; the run's folder unless given")
+    add_figures(parser)
+    add_quiet(parser)
+
+
+def add_figures(parser: Parser) -> None:
+    """Add the flag that draws figures as image files."""
+    parser.add_argument(
         "--figures",
         nargs="+",
         default=(),
+        type=one_of(ENDINGS),
         metavar="ENDING",
         help="draw every figure as image files too: png, svg, pdf",
     )
-    return made
 
 
-def report(words: list[str], description: str) -> int:
+def call(options: Namespace) -> int:
     """Write the report and say where it lies."""
-    options = parser(description).parse_args(words)
-
-    from rich.console import Console
-
+    from attnscope.cli.terminal import say, status
     from attnscope.results import write_report
     from attnscope.trajectory import open_run
 
-    with Console(stderr=True).status("drawing the report"):
+    with status("drawing the report", quiet=options.quiet):
         path = write_report(open_run(options.run), options.out, figures=options.figures)
-    text = f"report: {path}{beside(path, options.figures)}"
-    Console().print(text, soft_wrap=True, highlight=False, markup=False)
+    say(f"report: {path}{beside(path, options.figures)}")
     return 0
 
 

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 
-from attnscope.cli.arguments import Parser
+from attnscope.cli.arguments import Parser, whole
+
+SAYS = "the lab in the browser: training runs that answer a slider"
 
 
-def parser(description: str) -> Parser:
-    """Return what reads the words after ``attnscope lab``."""
-    made = Parser(
-        prog="attnscope lab",
-        description=f"{description}. It listens on this machine alone unless --host says more.",
+def arguments(parser: Parser, words: list[str]) -> None:
+    """Add the flags."""
+    parser.description = f"{SAYS}. It listens on this machine alone unless --host says more."
+    parser.add_argument(
+        "folder", nargs="?", default="runs", metavar="FOLDER", help="of runs (default: runs)"
     )
-    made.add_argument("folder", nargs="?", default="runs", help="folder of runs (default: runs)")
-    made.add_argument(
+    parser.add_argument(
         "--host",
         default="127.0.0.1",
         help="address to listen on; others than loopback make the lab ask for a token",
     )
-    made.add_argument("--port", type=int, default=5006, help="port (default: 5006; 0: any free)")
-    made.add_argument("--no-open", action="store_true", help="do not open the browser")
-    return made
+    parser.add_argument("--port", type=whole, default=5006, help="default: 5006; 0: any free one")
+    parser.add_argument("--no-open", action="store_true", help="do not open the browser")
 
 
-def lab(words: list[str], description: str) -> int:
+def call(options: Namespace) -> int:
     """Serve until Ctrl-C."""
-    options = parser(description).parse_args(words)
     if sys.stderr.isatty():  # Loading PyTorch takes seconds in which nothing else is to be seen.
         print("attnscope lab: starting ...", file=sys.stderr, flush=True)
 

@@ -1,7 +1,4 @@
-"""``attnscope checkpoints DIR``: a trajectory from saved weights.
-
-``attnscope watch --checkpoints DIR`` is its older name.
-"""
+"""``attnscope checkpoints DIR``: a trajectory from saved weights."""
 
 from __future__ import annotations
 
@@ -9,13 +6,15 @@ import importlib
 import json
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from attnscope.cli.arguments import Parser
+from attnscope.cli.arguments import Parser, add_quiet
 from attnscope.errors import AttnscopeError, nearest
 
+SAYS = "a trajectory from saved weights: attnscope checkpoints DIR --out RUN"
 PLACES = (
     "folder of checkpoints: checkpoint-500/model.safetensors or 500.safetensors; or a repository "
     "in the local cache of Hugging Face, as ORG/NAME or its folder models--ORG--NAME, whose "
@@ -23,47 +22,58 @@ PLACES = (
 )
 
 
-def parser(description: str, verb: str = "checkpoints") -> Parser:
-    """Return what reads the words after ``attnscope checkpoints``, or after its older name."""
-    made = Parser(
-        prog=f"attnscope {verb}",
-        description=f"{description}. Every checkpoint is a reading.",
-        epilog="While a model is trained it is watched from Python: attnscope.watch(model, ...).",
-    )
-    if verb == "watch":
-        made.add_argument("--checkpoints", required=True, metavar="DIR", help=PLACES)
-    else:
-        made.add_argument("checkpoints", metavar="DIR", help=PLACES)
-    made.add_argument("--out", required=True, metavar="RUN", help="folder for the trajectory")
-    made.add_argument(
+def arguments(parser: Parser, words: list[str]) -> None:
+    """Add the flags."""
+    parser.description = f"{SAYS}. Every checkpoint is a reading."
+    parser.epilog = "A model in training is watched from Python: attnscope.watch(model, ...)."
+    parser.add_argument("checkpoints", metavar="DIR", help=PLACES)
+    parser.add_argument("--out", required=True, metavar="RUN", help="folder for the trajectory")
+    parser.add_argument(
         "--model",
         metavar="MODULE:FUNCTION",
         help="what builds the model; its own config.json unless given",
     )
-    made.add_argument(
+    parser.add_argument(
         "--record", nargs="+", metavar="NAME", help="readings; all that the model has unless given"
     )
-    made.add_argument(
+    parser.add_argument(
         "--probe",
         metavar="FILE",
         help="the batch that every checkpoint is shown: safetensors or JSON, by argument name",
     )
-    made.add_argument(
+    parser.add_argument(
         "--attention",
         nargs="+",
         metavar="PATH",
         help="modules that compute attention, if the model has its own",
     )
-    made.add_argument("--no-report", action="store_true", help="write no report")
-    return made
+    parser.add_argument("--no-report", action="store_true", help="write no report")
+    add_quiet(parser)
 
 
-def checkpoints(words: list[str], description: str, verb: str = "checkpoints") -> int:
+def once_watch(words: list[str]) -> list[str]:
+    """Return the words of this command for those of ``attnscope watch``, as it was once called.
+
+    Raises:
+        AttnscopeError: no checkpoints are named: a model in training is watched from Python.
+    """
+    flags = [place for place, word in enumerate(words) if word.split("=")[0] == "--checkpoints"]
+    if not flags and not {"-h", "--help"} & set(words):
+        raise AttnscopeError(
+            "a model is watched from Python, in the script that trains it: scope = "
+            "attnscope.watch(model, optimizer=optimizer, probe=batch). Weights that are saved "
+            "already are read by `attnscope checkpoints DIR --out RUN`."
+        )
+    print("attnscope: watch --checkpoints DIR is now called checkpoints DIR", file=sys.stderr)
+    fresh = list(words)
+    for place in flags:
+        fresh[place] = fresh[place].partition("=")[2]
+    return [word for word in fresh if word]
+
+
+def call(options: Namespace) -> int:
     """Read checkpoints, and say where the trajectory and its report lie."""
-    options = parser(description, verb).parse_args(words)
-
-    from rich.console import Console
-
+    from attnscope.cli.terminal import say, status
     from attnscope.watching.checkpoints import from_checkpoints
 
     given: dict[str, Any] = {}
@@ -71,14 +81,13 @@ def checkpoints(words: list[str], description: str, verb: str = "checkpoints") -
         given["probe"] = read_probe(Path(options.probe))
     if options.attention is not None:
         given["attention"] = options.attention
-    console, errors = Console(), Console(stderr=True)
-    with errors.status("reading checkpoints") as status:
+    with status("reading checkpoints", quiet=options.quiet) as update:
         path = from_checkpoints(
             options.checkpoints,
             options.out,
             options.record,
             build=None if options.model is None else function_at(options.model),
-            progress=lambda done, total: status.update(f"{done} of {total} checkpoints are read"),
+            progress=lambda done, total: update(f"{done} of {total} checkpoints are read"),
             **given,
         )
     where = f"run: {path}"
@@ -86,9 +95,9 @@ def checkpoints(words: list[str], description: str, verb: str = "checkpoints") -
         from attnscope.results import write_report
         from attnscope.trajectory import open_run
 
-        with errors.status("drawing the report"):
+        with status("drawing the report", quiet=options.quiet):
             where = f"report: {write_report(open_run(path))}"
-    console.print(where, soft_wrap=True, highlight=False, markup=False)
+    say(where)
     return 0
 
 

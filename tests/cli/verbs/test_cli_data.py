@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import subprocess
 import sys
 import threading
@@ -109,6 +110,18 @@ def test_one_set(name: str, capsys: Capture) -> None:
         assert file.url in out
 
 
+def test_the_list_and_one_set_as_json(folder: Path, capsys: Capture) -> None:
+    assert main(["data", "--json"]) == 0
+    told = {each["name"]: each for each in json.loads(capsys.readouterr().out)}
+    assert list(told) == list(CATALOGUE)
+    assert told["sst2"]["rows"] == {"train": 6920, "dev": 872, "test": 1821}
+    assert (told["sst2"]["here"], told["pathfinder"]["here"]) == ("no", "generated")
+    assert main(["data", "sst2", "--json"]) == 0
+    assert [file["split"] for file in json.loads(capsys.readouterr().out)["files"]] == [
+        *("train", "dev", "test")
+    ]
+
+
 def test_get_then_check(small: Path, folder: Path, capsys: Capture) -> None:
     assert main(["data", "get", "sst2"]) == 0
     out = capsys.readouterr().out
@@ -207,9 +220,7 @@ def test_what_cannot_be_done_is_a_sentence(
 
 
 def test_help(capsys: Capture) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(["data", "--help"])
-    assert left.value.code == 0
+    assert main(["data", "--help"]) == 0
     out = capsys.readouterr().out
     assert "usage: attnscope data" in out
     assert "attnscope data get NAME" in out

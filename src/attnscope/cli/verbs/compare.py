@@ -2,56 +2,47 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnscope.cli.arguments import Parser
+from attnscope.cli.arguments import Parser, real
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from attnscope.comparison import Comparison
 
+SAYS = "the first step at which two runs differ, reading by reading: attnscope compare A B"
 
-def parser(description: str) -> Parser:
-    """Return what reads the words after ``attnscope compare``."""
-    made = Parser(
-        prog="attnscope compare",
-        description=f"{description}. Both are runs of one study, or both are watched.",
-    )
-    made.add_argument("a", metavar="A", help="the folder of a run")
-    made.add_argument("b", metavar="B", help="the folder of another")
-    made.add_argument(
+
+def arguments(parser: Parser, words: list[str]) -> None:
+    """Add the flags."""
+    parser.description = f"{SAYS}. Both are runs of one study, or both are watched."
+    parser.add_argument("a", metavar="A", help="the folder of a run")
+    parser.add_argument("b", metavar="B", help="the folder of another")
+    parser.add_argument(
         "--relative",
-        type=float,
+        type=real,
         default=1e-3,
         metavar="SHARE",
         help="relative difference beyond which readings count as apart (default: 0.001)",
     )
-    made.add_argument("--out", metavar="DIR", help="folder for the page; A-vs-B beside A")
-    made.add_argument("--no-report", action="store_true", help="write no page")
-    return made
+    parser.add_argument("--out", metavar="DIR", help="folder for the page; A-vs-B beside A")
+    parser.add_argument("--no-report", action="store_true", help="write no page")
 
 
-def compare(words: list[str], description: str) -> int:
+def call(options: Namespace) -> int:
     """Print where the runs part, and say where the page lies."""
-    options = parser(description).parse_args(words)
-
-    from rich.console import Console
-
+    from attnscope.cli.terminal import say, show
     from attnscope.comparison import compare as compared
     from attnscope.report.terminal import plain_table
 
     found = compared(options.a, options.b, relative=options.relative)
-    console = Console()
-
-    def say(text: str, style: str = "") -> None:
-        console.print(text, style=style, soft_wrap=True, highlight=False, markup=False)
-
     say(f"A: {found.a}\nB: {found.b}")
     if (settings := found.settings_table()) is not None:
-        console.print(plain_table(settings))
-    console.print(_table(found))
+        show(plain_table(settings))
+    show(_table(found))
     if found.left_out:
         told = "; ".join(f"{name} ({why})" for name, why in found.left_out.items())
         say(f"not compared: {told}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,13 +13,13 @@ from attnscope.errors import AttnscopeError
 if TYPE_CHECKING:
     from attnscope.trajectory.check import Health
 
+SAYS = "whether runs are whole: attnscope check runs/* --repair"
 SHOWN = 8
 """Damaged files of a run that are listed; the others are counted."""
 
 
-def check(words: list[str], description: str) -> int:
-    """Verify runs; return 1 if one of them is damaged."""
-    parser = Parser(prog="attnscope check", description=description)
+def arguments(parser: Parser, words: list[str]) -> None:
+    """Add the flags."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folders of runs")
     parser.add_argument(
         "--repair",
@@ -26,23 +27,20 @@ def check(words: list[str], description: str) -> int:
         help="rebuild theory, findings and report from the readings, and let damaged runs of a "
         "study begin anew",
     )
-    options = parser.parse_args(words)
 
-    from rich.console import Console
 
+def call(options: Namespace) -> int:
+    """Verify runs; return 1 if one of them is damaged."""
+    from attnscope.cli.terminal import say
     from attnscope.repair import repair_run
     from attnscope.trajectory.check import check_run
 
-    console, bad = Console(), 0
-
-    def say(text: str, style: str = "") -> None:
-        console.print(text, style=style, soft_wrap=True, highlight=False, markup=False)
-
+    bad = 0
     for run in options.runs:
         try:
             health = check_run(run)
             if not health.whole or health.left:
-                _describe(health, say)
+                _describe(health)
                 if options.repair:
                     for done in repair_run(run):
                         say(f"  {done}")
@@ -59,8 +57,9 @@ def check(words: list[str], description: str) -> int:
     return 1 if bad else 0
 
 
-def _describe(health: Health, say: object) -> None:
-    assert callable(say)
+def _describe(health: Health) -> None:
+    from attnscope.cli.terminal import say
+
     if health.damage:
         count = len(health.damage)
         say(f"{health.path}: {count} damaged {'file' if count == 1 else 'files'}", "red")
