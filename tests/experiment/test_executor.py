@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import attnscope
+from attnscope.engines import Descent, Flow
 from attnscope.errors import AttnscopeError
-from attnscope.experiment import execute, runner
+from attnscope.experiment import execute, runner, solve
 from attnscope.trajectory import RunFolder, open_run
 from toy_study import Bowl
 
@@ -50,3 +51,16 @@ def test_a_damaged_checkpoint_is_a_sentence(folder: RunFolder) -> None:
         execute(folder, STUDY, 0)
     folder.checkpoint_path(0).unlink()
     assert execute(folder, STUDY, 0)["outcome"] == "finished"
+
+
+def test_flow_and_descent_share_an_axis_in_memory() -> None:
+    class Both(Bowl):
+        def engine(self, case: str, seed: int) -> Flow | Descent:
+            return Flow() if seed else Descent(lr=self.training.lr or 0.1)
+
+    study = Both(seeds=2)
+    tree = solve(study).tree
+    steps = tree["stats/steps"].to_numpy()
+    assert steps.max() > 3 * steps.min()
+    assert np.isfinite(tree["observables/x"].to_numpy()).all()
+    assert np.isnan(tree["stats/kinks"].to_numpy()).sum() == len(study.cases)

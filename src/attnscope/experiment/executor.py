@@ -13,6 +13,7 @@ import torch
 import xarray as xr
 
 from attnscope.engines import Checkpoint, Memory, Outcome
+from attnscope.engines.solution import Solution
 from attnscope.errors import AttnscopeError
 from attnscope.experiment.base import Experiment
 from attnscope.trajectory import (
@@ -23,7 +24,7 @@ from attnscope.trajectory import (
     memory_tree,
     open_run,
 )
-from attnscope.trajectory.tree import with_runs
+from attnscope.trajectory.tree import state_in_memory, stats_of, with_runs
 
 
 class Stopped(AttnscopeError):
@@ -105,9 +106,9 @@ def solve(experiment: Experiment, stopped: Callable[[], bool] = lambda: False) -
     """
     begun, busy = clock.perf_counter(), clock.process_time()
     with one_thread():
-        trees = [_one(experiment, case, seed, stopped) for case, seed in experiment.runs()]
+        runs = [_one(experiment, case, seed, stopped) for case, seed in experiment.runs()]
         seconds, busy = clock.perf_counter() - begun, clock.process_time() - busy
-        tree = _joined(experiment, trees)
+        tree = _joined(experiment, runs)
         tree["data"] = xr.DataTree(truth_of(experiment))
         tree["theory"] = xr.DataTree(theory_of(experiment, tree))
         tree = name_runs(experiment, tree)
@@ -139,7 +140,9 @@ class _StoppableMemory(Memory):
         return not self.stopped()
 
 
-def _one(experiment: Experiment, case: str, seed: int, stopped: Callable[[], bool]) -> xr.DataTree:
+def _one(
+    experiment: Experiment, case: str, seed: int, stopped: Callable[[], bool]
+) -> tuple[xr.DataTree, Solution]:
     job, memory = experiment.job(case, seed), _StoppableMemory(stopped)
     solution = job.execute(memory, None)
     if solution.outcome is Outcome.INTERRUPTED:
@@ -149,13 +152,22 @@ def _one(experiment: Experiment, case: str, seed: int, stopped: Callable[[], boo
             f"the run broke down ({solution.status}): expected a milder setting, such as a smaller "
             "initialisation."
         )
-    return memory_tree(memory, solution, job.grid)
+    return memory_tree(memory, solution, experiment.unit), solution
 
 
-def _joined(experiment: Experiment, trees: list[xr.DataTree]) -> xr.DataTree:
-    groups = {}
+def _joined(experiment: Experiment, runs: list[tuple[xr.DataTree, Solution]]) -> xr.DataTree:
+    # Runs differ in the methods that they took and in how often they looked at the sharpness.
+    cases, seeds = zip(*experiment.runs(), strict=True)
+    states = [state_in_memory(solution) for _, solution in runs]
+    groups = {"stats": stats_of(states, list(cases), list(seeds))}
+    trees = [tree for tree, _ in runs]
     for name in trees[0].children:
+        if name == "stats":
+            continue
         parts = [tree[name].to_dataset().drop_vars(["case", "seed"]) for tree in trees]
+        # One axis of time for all, though clocks of descent and of flow differ in their last digit.
+        shared = parts[0].coords
+        parts = [each.assign_coords({n: shared[n] for n in each.coords}) for each in parts]
         for part in parts[1:]:
             # The first case lays the store out; what another one does not record is not a number.
             for missing in parts[0].data_vars.keys() - part.data_vars.keys():

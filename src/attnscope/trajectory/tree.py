@@ -100,7 +100,7 @@ def _labelled(
         name: with_runs(node.to_dataset(), cases, seeds, lr, manifest.get("grid", lr))
         for name, node in sorted(tree.children.items())
     }
-    groups["stats"] = _stats(states, cases, seeds)
+    groups["stats"] = stats_of(states, cases, seeds)
     attrs = {
         "study": manifest["study"],
         "spec": json.dumps(manifest["spec"]),
@@ -171,10 +171,14 @@ def memory_tree(memory: Memory, solution: Solution, lr: float | None = None) -> 
         name: with_runs(xr.Dataset(variables), ["run"], [0], lr)
         for name, variables in groups.items()
     }
-    state = {name: getattr(solution, name) for name in STATS if name != "seconds"}
-    state |= solution.details()
-    trees["stats"] = _stats([{**state, "outcome": solution.outcome.value}], ["run"], [0])
+    trees["stats"] = stats_of([state_in_memory(solution)], ["run"], [0])
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs={"status": solution.status}), **trees})
+
+
+def state_in_memory(solution: Solution) -> dict[str, Any]:
+    """Return how a run ended, as the state in a run's folder says it."""
+    state = {name: getattr(solution, name) for name in STATS if name != "seconds"}
+    return {**state, **solution.details(), "outcome": solution.outcome.value}
 
 
 def with_runs(
@@ -214,7 +218,8 @@ def _steps(times: np.ndarray, grid: float | None) -> np.ndarray:
     return steps.astype(int) if np.allclose(steps * grid, times) else times / grid
 
 
-def _stats(states: list[dict[str, Any]], cases: list[str], seeds: list[int]) -> xr.Dataset:
+def stats_of(states: list[dict[str, Any]], cases: list[str], seeds: list[int]) -> xr.Dataset:
+    """Return how runs ended and what they cost, along ``run``."""
     variables: dict[str, tuple[str, list[Any]]] = {
         name: ("run", [state.get(name, math.nan) for state in states]) for name in STATS
     }
