@@ -119,7 +119,7 @@ def claims(study: StagesStudy) -> list[Claim]:
             (0.0, "the rates of the flow"),
             "beyond the paper",
             "not stated",
-            f"largest |ratio of times - predicted| over the stages, at η = {study.descent_rate:.3g}",
+            f"largest |ratio of times - predicted| of a stage, at η = {study.descent_rate:.3g}",
         ),
         Claim(
             "full-first",
