@@ -31,8 +31,8 @@ STUDY = Sen(
     engine="descent", epochs=4000, seeds=1, dictionary=60, train=40, test=20, m=4, points=301
 )
 OFTEN = """
-from attnscope.trajectory import ZarrSink, store
-store.SHARE = 0
+from attnscope.trajectory import ZarrSink, pace
+pace.SHARE = 0
 ZarrSink.__init__.__kwdefaults__["every"] = 0.3
 """
 """What every process does first, so that a checkpoint comes long before the end."""

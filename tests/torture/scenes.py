@@ -17,7 +17,7 @@ import xarray as xr
 
 import attnscope
 from attnscope.cli import main
-from attnscope.trajectory import ZarrSink, staging, store
+from attnscope.trajectory import ZarrSink, pace, staging
 from attnscope.watching import scope as scopes
 
 torch.set_num_threads(1)
@@ -30,8 +30,8 @@ OTHER = ("--seeds", "2", "--start", "3", "1")
 OFTEN = 60
 """Steps of training between two checkpoints."""
 SITECUSTOMIZE = """
-from attnscope.trajectory import ZarrSink, store
-store.SHARE = 0
+from attnscope.trajectory import ZarrSink, pace
+pace.SHARE = 0
 ZarrSink.__init__.__kwdefaults__["every"] = 0.01
 """
 
@@ -39,7 +39,7 @@ ZarrSink.__init__.__kwdefaults__["every"] = 0.01
 def often() -> None:
     """Have checkpoints kept often, at the same steps in every process; and recordings flushed."""
     scopes.FLUSH = 0.0
-    store.SHARE = 0
+    pace.SHARE = 0
     real = ZarrSink.step
 
     def step(self: ZarrSink, *args: object) -> bool:

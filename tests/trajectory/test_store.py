@@ -14,7 +14,8 @@ from attnscope.engines import Linear, Memory, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.trajectory import ZarrSink, create_store, load_checkpoint, open_run
 from attnscope.trajectory.folder import RunFolder
-from attnscope.trajectory.store import CHUNK, SHARE
+from attnscope.trajectory.pace import SHARE
+from attnscope.trajectory.store import CHUNK
 
 BOUNDARIES = (2, CHUNK - 1, CHUNK, CHUNK + 1, 300)
 
@@ -114,8 +115,8 @@ def test_a_checkpoint_now_and_then_never_runs_ahead_of_the_readings(
     kept: list[int] = []
 
     class Checking(ZarrSink):
-        def _keep(self, checkpoint: Any) -> None:
-            super()._keep(checkpoint)
+        def keep(self, checkpoint: Any) -> None:
+            super().keep(checkpoint)
             saved = load_checkpoint(folder.checkpoint_path(0))
             assert saved is not None
             done = saved.values["cursors"][0]
@@ -126,7 +127,7 @@ def test_a_checkpoint_now_and_then_never_runs_ahead_of_the_readings(
 
     ticks = iter(range(10**6))
     monkeypatch.setattr("attnscope.trajectory.store.clock.monotonic", lambda: float(next(ticks)))
-    monkeypatch.setattr("attnscope.trajectory.store.SHARE", 0)
+    monkeypatch.setattr("attnscope.trajectory.pace.SHARE", 0)
     descend(Checking(folder, 0, every=20.0), points)
     assert len(kept) > 10
     assert kept == sorted(set(kept))
@@ -145,8 +146,8 @@ def test_checkpoints_that_take_long_are_kept_less_often(
             now[0] += 1.0
             return super().step(*arguments)
 
-        def _keep(self, checkpoint: Any) -> None:
-            super()._keep(checkpoint)
+        def keep(self, checkpoint: Any) -> None:
+            super().keep(checkpoint)
             self.kept_times.append(now[0])
             now[0] += 2.0
 

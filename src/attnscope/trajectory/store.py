@@ -20,12 +20,10 @@ from attnscope.trajectory.arrays import ChunkedArray, Store, Variable, clock_nam
 from attnscope.trajectory.channel import Channel
 from attnscope.trajectory.checkpoint import save_checkpoint
 from attnscope.trajectory.folder import RunFolder
+from attnscope.trajectory.pace import Paced
 
 CHUNK = 128
 """Record points in a chunk of a study: whoever looks on sees a run grow by so many."""
-
-SHARE = 50
-"""Seconds of training for one of keeping checkpoints, at least."""
 
 
 def create_store(
@@ -101,7 +99,7 @@ def create_store(
     return store.names
 
 
-class ZarrSink:
+class ZarrSink(Paced):
     """Writes one run of a trajectory and its checkpoints.
 
     Args:
@@ -121,13 +119,12 @@ class ZarrSink:
         progress: Callable[[float], None] | None = None,
         interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.folder, self.run, self.every = folder, run, every
-        self.progress, self.interrupted = progress, interrupted
+        super().__init__(every, progress, interrupted)
+        self.folder, self.run = folder, run
         self.records: list[Record] = []
         self.channels: list[list[Channel]] = []
         self.counts: list[int] = []
         self.synced: dict[Channel, int] = {}
-        self.kept = self.told = self.begun = clock.monotonic()
         self.seconds = float(folder.state(run).get("seconds", 0.0))
 
     def open(self, model: nn.Module, records: list[Record], times: list[np.ndarray]) -> None:
@@ -151,22 +148,10 @@ class ZarrSink:
         if full:
             self._tell_state("running")
 
-    def step(self, time: float, loss: float, checkpoint: Callable[[], Checkpoint]) -> bool:
-        """Keep a checkpoint now and then; stop if asked to."""
-        now = clock.monotonic()
-        if self.progress is not None and now - self.told > 0.1:
-            self.told = now
-            self.progress(time)
-        if now - self.kept > self.every:
-            self._keep(checkpoint)
-            self.kept = clock.monotonic()
-            self.every = max(self.every, SHARE * (self.kept - now))
-        return not self.interrupted()
-
     def close(self, checkpoint: Callable[[], Checkpoint] | None) -> None:
         """Write what is buffered, and the checkpoint of a run that was interrupted."""
         if checkpoint is not None:
-            self._keep(checkpoint)
+            self.keep(checkpoint)
         else:
             self._flush()
 
@@ -188,7 +173,8 @@ class ZarrSink:
             self.folder.checkpoint_path(self.run).unlink(missing_ok=True)
         return state
 
-    def _keep(self, checkpoint: Callable[[], Checkpoint]) -> None:
+    def keep(self, checkpoint: Callable[[], Checkpoint]) -> None:
+        """Write all readings so far, and then a checkpoint."""
         # The readings first: a checkpoint must never speak of readings that are not on disk.
         self._flush()
         self._sync()

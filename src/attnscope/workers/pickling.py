@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import io
 import os
+import site
 import sys
+import sysconfig
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -36,6 +38,17 @@ def search_path() -> list[str]:
     ]
     ours = os.path.abspath(Path(__file__).parents[2])
     return [*found, ours]  # Last, where it takes nobody's place.
+
+
+def installed_path() -> list[str]:
+    """Return the part of ``sys.path`` that another computer has too: what is installed.
+
+    What lies elsewhere, such as the folder of a script, is not there, and so travels by value.
+    """
+    homes = {os.path.realpath(place) for place in sysconfig.get_paths().values()}
+    found = [place for place in search_path() if os.path.realpath(place) in homes]
+    packages = [place for place in site.getsitepackages() if place not in found]
+    return [*found, *packages, os.path.abspath(Path(__file__).parents[2])]
 
 
 def dumps(value: object, path: list[str]) -> bytes:

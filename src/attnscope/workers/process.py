@@ -29,6 +29,8 @@ sys.path[:] = [*given, *(place for place in sys.path if place not in given)]
 from attnscope.workers.child import serve
 serve(pipe)
 """
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+"""Variables that say how many threads libraries use."""
 LAST = 20_000
 """Bytes of what a process printed that are shown when it dies."""
 GRACE = 5.0
@@ -52,6 +54,7 @@ class Worker:
         warm_up: is called over there before the first job, without arguments.
         memory: bytes that jobs may need beyond what is used after that.
         holding: files that stay open over there as long as the process lives, such as a lock.
+        threads: that its libraries may use.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Worker:
         warm_up: Callable[[], object] | None = None,
         memory: int | None = None,
         holding: Sequence[int] = (),
+        threads: int = 1,
     ) -> None:
         self._path = search_path()
         first = dumps((warm_up, memory), self._path)
@@ -73,7 +77,7 @@ class Worker:
                 stdout=self._printed,
                 stderr=self._printed,
                 pass_fds=[theirs.fileno(), *holding],
-                env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+                env={**os.environ, **dict.fromkeys(THREADS, str(threads))},
             )
         self._send(pickle.dumps(self._path))
         self._send(first)
@@ -84,14 +88,10 @@ class Worker:
         Raises:
             AttnscopeError: the job cannot be sent.
         """
-        try:
-            order = dumps((function, args), self._path)
-        except Exception as error:
-            name = getattr(function, "__qualname__", function)
-            raise AttnscopeError(
-                f"'{name}' and its arguments cannot be sent to a worker process ({error}): "
-                "expected values without open files, locks or connections."
-            ) from error
+        self.send_order(order_of(function, args, self._path))
+
+    def send_order(self, order: bytes) -> None:
+        """Start a job that :func:`order_of` made ready, perhaps in another process."""
         self._send(order)
 
     def cancel(self) -> None:
@@ -112,8 +112,17 @@ class Worker:
         Raises:
             WorkerDied: the process has ended.
         """
+        kind, value = pickle.loads(self.receive_bytes())
+        return kind, value
+
+    def receive_bytes(self) -> bytes:
+        """Wait for the next message, and leave it as it came.
+
+        Raises:
+            WorkerDied: the process has ended.
+        """
         try:
-            kind, value = pickle.loads(self._pipe.recv_bytes())
+            return self._pipe.recv_bytes()
         except (EOFError, ConnectionError):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(GRACE)
@@ -121,7 +130,6 @@ class Worker:
             self._printed.seek(max(0, os.fstat(self._printed.fileno()).st_size - LAST))
             printed = self._printed.read().decode(errors="replace").strip()
             raise WorkerDied(self.process.wait(), printed) from None
-        return kind, value
 
     async def message(self, timeout: float | None = None) -> tuple[str, Any]:
         """Wait for the next message as :meth:`receive` does, and let the event loop go on.
@@ -144,3 +152,19 @@ class Worker:
         self.process.wait()
         self._pipe.close()
         self._printed.close()
+
+
+def order_of(function: Callable[..., object], args: Sequence[object], path: list[str]) -> bytes:
+    """Make a job ready for a worker that looks for modules in ``path``.
+
+    Raises:
+        AttnscopeError: it cannot be sent.
+    """
+    try:
+        return dumps((function, tuple(args)), path)
+    except Exception as error:
+        name = getattr(function, "__qualname__", function)
+        raise AttnscopeError(
+            f"'{name}' and its arguments cannot be sent to a worker process ({error}): "
+            "expected values without open files, locks or connections."
+        ) from error

@@ -1,0 +1,176 @@
+"""A Ray cluster: started here and stopped again, or joined.
+
+Ray is an extra, ``pip install 'attnscope[cluster]'``, and imported when it is first needed. Its
+usage statistics and its dashboard stay off.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from attnscope.errors import AttnscopeError
+
+LOCAL, STARTED, FOUND, REMOTE = "local", "ray", "auto", "ray://"
+WAYS = "'local', 'ray', 'auto' or 'ray://HOST:PORT'"
+PORT = 10001
+"""Where a cluster listens to clients unless it was told otherwise."""
+KNOCK = 5.0
+"""Seconds until a computer that does not answer is not there."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What one run takes of a node.
+
+    Args:
+        cpus: processors, and threads of a run. Only with one is it the same to the last bit as a
+            run elsewhere, for sums over several threads come in another order.
+        gpus: graphics processors; a fraction shares one.
+    """
+
+    cpus: int = 1
+    gpus: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.cpus < 1:
+            raise AttnscopeError(f"cpus = {self.cpus}: expected 1 or more a run.")
+        if not 0 <= self.gpus < 1000:
+            raise AttnscopeError(f"gpus = {self.gpus}: expected 0 or more a run.")
+
+    def fit(self, resources: dict[str, float]) -> int:
+        """Return how many runs a node with such resources does side by side."""
+        most = resources.get("CPU", 0) // self.cpus
+        if self.gpus:
+            most = min(most, resources.get("GPU", 0) // self.gpus)
+        return int(most)
+
+    def __str__(self) -> str:
+        return f"{self.cpus} processors" + (f" and {self.gpus:g} GPUs" if self.gpus else "")
+
+
+def check_way(on: str) -> None:
+    """Refuse what does not say where runs go.
+
+    Raises:
+        AttnscopeError: it does not.
+    """
+    if on not in (LOCAL, STARTED, FOUND) and not (on.startswith(REMOTE) and urlsplit(on).hostname):
+        raise AttnscopeError(f"on = '{on}': expected {WAYS}.")
+
+
+@contextlib.contextmanager
+def joined(on: str, workers: int | None = None, needs: Needs = Needs()) -> Iterator[Cluster]:
+    """Join a cluster, or start one on this computer; leave or stop it at the end.
+
+    Args:
+        on: ``"ray"`` starts one, ``"auto"`` finds the one that this computer belongs to (or that
+            ``RAY_ADDRESS`` names), ``"ray://HOST:PORT"`` is one elsewhere.
+        workers: runs side by side, for a cluster that is started.
+        needs: what one run takes.
+
+    Raises:
+        AttnscopeError: Ray is not installed, or there is no such cluster.
+    """
+    check_way(on)
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError:
+        raise AttnscopeError(
+            f"on = '{on}' needs Ray, which is not installed: expected "
+            "`pip install 'attnscope[cluster]'`. Without --on runs are done on this computer."
+        ) from None
+    if ray.is_initialized():
+        # Somebody's notebook has joined one already, and will go on with it.
+        yield Cluster(ray)
+        return
+    given: dict[str, Any] = {}
+    if on == STARTED:
+        cores = os.cpu_count() or 1
+        given = {"num_cpus": max(cores, (workers or 0) * needs.cpus), "include_dashboard": False}
+    with _handlers_kept():
+        try:
+            if on.startswith(REMOTE):
+                _knock(on)
+            ray.init(
+                address="local" if on == STARTED else on,
+                logging_level=logging.ERROR,
+                log_to_driver=False,
+                **given,
+            )
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            reason = " ".join(str(error).split())[:400]
+            raise AttnscopeError(
+                f"on = '{on}': no Ray cluster answers there ({reason}). Expected one, as `ray "
+                "start --head` makes it, with the same versions of Ray and Python; or on = 'ray', "
+                "which starts one here. Nothing was lost."
+            ) from error
+        try:
+            yield Cluster(ray)
+        finally:
+            ray.shutdown()
+
+
+class Cluster:
+    """A cluster that this process has joined."""
+
+    def __init__(self, ray: Any) -> None:
+        self.ray = ray
+
+    def nodes(self) -> list[dict[str, float]]:
+        """Return the resources of each node that is alive."""
+        return [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
+
+    def room(self, needs: Needs) -> int:
+        """Return how many runs fit side by side."""
+        return sum(map(needs.fit, self.nodes()))
+
+    def check(self, needs: Needs) -> None:
+        """Refuse what no node can do.
+
+        Raises:
+            AttnscopeError: no node has so much.
+        """
+        nodes = self.nodes()
+        if not any(map(needs.fit, nodes)):
+            there = "; ".join(
+                f"{each.get('CPU', 0):g} processors, {each.get('GPU', 0):g} GPUs" for each in nodes
+            )
+            raise AttnscopeError(
+                f"a run takes {needs}, and no node of the cluster has so much (there are "
+                f"{len(nodes)}: {there}). Expected fewer --cpus or --gpus, or a larger node."
+            )
+
+
+def _knock(on: str) -> None:
+    """Try to reach an address, for Ray itself would try for half a minute.
+
+    Raises:
+        OSError: nobody listens there.
+    """
+    where = urlsplit(on)
+    with socket.create_connection((where.hostname or "", where.port or PORT), KNOCK):
+        pass
+
+
+@contextlib.contextmanager
+def _handlers_kept() -> Iterator[None]:
+    """Put signal handlers back that Ray replaces."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
