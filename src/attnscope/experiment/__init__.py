@@ -4,11 +4,12 @@ The smallest study is a dataclass with one method, :meth:`Study.build`. See ``at
 """
 
 from attnscope.experiment.base import KNOWN, Experiment
+from attnscope.experiment.crew import Listener
 from attnscope.experiment.executor import Solved, Stopped, execute, solve
 from attnscope.experiment.job import Job
 from attnscope.experiment.measurement import Measurement, Pass, Quantity
 from attnscope.experiment.playable import NOW, AttentionOverTime, Playable
-from attnscope.experiment.runner import RUNS, Broken, Interrupted, Listener, is_complete, run
+from attnscope.experiment.runner import RUNS, Broken, Interrupted, is_complete, run
 from attnscope.experiment.study import Problem, Study
 from attnscope.scales import Scale
 

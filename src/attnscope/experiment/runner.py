@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from attnscope import __version__
+from attnscope.engines.device import choosing
 from attnscope.errors import AttnscopeError, Interrupted
 from attnscope.experiment.base import Experiment
-from attnscope.experiment.executor import execute, one_thread, theory_of, truth_of
+from attnscope.experiment.crew import Listener, crew_for
+from attnscope.experiment.executor import theory_of, truth_of
 from attnscope.experiment.place import place_of
 from attnscope.experiment.signals import Stop, stopping
 from attnscope.files import sync_all
 from attnscope.trajectory import Lock, RunFolder, create_store, open_run, run_status
 from attnscope.trajectory.groups import write_group
 from attnscope.trajectory.manifest import sums_of, update_manifest, write_manifest
-from attnscope.workers import Pool
+from attnscope.workers.cluster import LOCAL, Needs, check_way
 
 RUNS = Path("runs")
 """Where runs go unless told otherwise, below the current directory."""
-
-
-class Listener(Protocol):
-    """Hears how far the runs are."""
-
-    def __call__(self, run: int, fraction: float) -> None:
-        """Learn that ``run`` has done ``fraction`` of its time."""
 
 
 class Broken(AttnscopeError):
@@ -47,6 +41,10 @@ def run(
     overwrite: bool = False,
     listener: Listener | None = None,
     command: str = "",
+    on: str = LOCAL,
+    cpus: int = 1,
+    gpus: float = 0.0,
+    device: str | None = None,
 ) -> xr.DataTree:
     """Run an experiment and return its trajectory.
 
@@ -64,6 +62,15 @@ def run(
             that is not part of a run.
         listener: hears how far the runs are.
         command: the command line that asks for this, kept in the manifest.
+        on: where runs are done: ``"local"``, on this computer; ``"ray"``, on a Ray cluster that is
+            started here and stopped again; ``"auto"``, on the one this computer belongs to;
+            ``"ray://HOST:PORT"``, on one elsewhere. What is recorded comes back and is written
+            here, and is the same to the last bit.
+        cpus: processors that a run takes of a node of a cluster.
+        gpus: graphics processors that it takes.
+        device: where tensors lie while a model is trained: ``"cpu"``, ``"cuda"``, ``"mps"``, or
+            ``"auto"`` for the first of cuda, mps and cpu that is there. ``ATTNSCOPE_DEVICE`` or
+            the CPU unless given.
 
     Returns:
         The trajectory, with the group ``theory``.
@@ -78,13 +85,19 @@ def run(
         raise AttnscopeError(f"workers = {workers}: expected 1 or more.")
     if resume + again + overwrite > 1:
         raise AttnscopeError("expected one of resume, again and overwrite at most.")
+    check_way(on)
+    needs = Needs(cpus, gpus)
     path = Path(out) if out is not None else RUNS / experiment.identity()
 
     def fill(new: RunFolder) -> None:
         _fill(new, experiment, command)
 
-    with place_of(experiment, path, fill, again=again, overwrite=overwrite) as (folder, lock):
-        return _go(folder, experiment, workers, listener, lock)
+    with (
+        # A node has a device of its own, which the driver need not have.
+        choosing(device, check=on == LOCAL),
+        place_of(experiment, path, fill, again=again, overwrite=overwrite) as (folder, lock),
+    ):
+        return _go(folder, experiment, listener, lock, on, workers, needs)
 
 
 def is_complete(path: str | Path) -> bool:
@@ -98,24 +111,23 @@ def is_complete(path: str | Path) -> bool:
 def _go(
     folder: RunFolder,
     experiment: Experiment,
-    workers: int | None,
     listener: Listener | None,
     lock: Lock,
+    on: str,
+    workers: int | None,
+    needs: Needs,
 ) -> xr.DataTree:
     """Do the runs that are not complete, then lay theory over them."""
     _check_data(folder, experiment)
     total = len(experiment.runs())
-    most = workers if workers is not None else (os.cpu_count() or 1)
+    whole = all(_complete(folder.state(i)) for i in range(total))
     stop = Stop()
     try:
-        with stopping() as stop:
+        with crew_for(LOCAL if whole else on, workers, needs) as crew, stopping() as stop:
             for numbers in experiment.rounds():
                 todo = [i for i in numbers if not _complete(folder.state(i))]
-                count = min(len(todo), most)
-                if count > 1:
-                    _run_in_pool(folder, experiment, todo, count, listener, lock, stop)
-                else:
-                    _run_here(folder, experiment, todo, listener, stop)
+                if todo:
+                    crew(folder, experiment, todo, listener, lock, stop)
                 if not all(_complete(folder.state(i)) for i in numbers):
                     break  # What comes after needs what broke down.
     except KeyboardInterrupt:
@@ -223,59 +235,3 @@ def _write_status(folder: RunFolder) -> None:
     manifest = folder.manifest()
     states = [folder.state(run) for run in range(len(manifest["runs"]))]
     update_manifest(folder, sync=True, status=run_status(manifest, states))
-
-
-def _run_here(
-    folder: RunFolder,
-    experiment: Experiment,
-    todo: list[int],
-    listener: Listener | None,
-    stop: Stop,
-) -> None:
-    with one_thread():
-        for index in todo:
-            tell = None
-            if listener is not None:
-                listener(index, 0.0)
-
-                def tell(fraction: float, index: int = index) -> None:
-                    listener(index, fraction)
-
-            execute(folder, experiment, index, progress=tell, interrupted=stop.is_set)
-            if stop.is_set():
-                raise KeyboardInterrupt
-            if listener is not None:
-                listener(index, 1.0)
-
-
-def _run_in_pool(
-    folder: RunFolder,
-    experiment: Experiment,
-    todo: list[int],
-    count: int,
-    listener: Listener | None,
-    lock: Lock,
-    stop: Stop,
-) -> None:
-    failed: list[str] = []
-
-    def hear(number: int, kind: str, value: Any) -> None:
-        if kind == "sorry":
-            failed.append(value)
-        elif listener is not None and kind in ("part", "done"):
-            listener(todo[number], 1.0 if kind == "done" else value)
-
-    jobs = [(folder.path, experiment, index) for index in todo]
-    pool = Pool(_work, jobs, count, [lock.descriptor])
-    try:
-        with stop.at_once():
-            pool.listen(hear)
-    finally:
-        pool.stop()
-    if failed:
-        raise AttnscopeError(failed[0])
-
-
-def _work(path: Path, experiment: Experiment, index: int, job: Any) -> None:
-    """Do one run in a worker process."""
-    execute(RunFolder(path), experiment, index, progress=job.say, interrupted=job.stopped)

@@ -57,6 +57,10 @@ class Needs:
         return f"{self.cpus} processors" + (f" and {self.gpus:g} GPUs" if self.gpus else "")
 
 
+ONE = Needs()
+"""A processor, and no more."""
+
+
 def check_way(on: str) -> None:
     """Refuse what does not say where runs go.
 
@@ -68,7 +72,7 @@ def check_way(on: str) -> None:
 
 
 @contextlib.contextmanager
-def joined(on: str, workers: int | None = None, needs: Needs = Needs()) -> Iterator[Cluster]:
+def joined(on: str, workers: int | None = None, needs: Needs = ONE) -> Iterator[Cluster]:
     """Join a cluster, or start one on this computer; leave or stop it at the end.
 
     Args:
@@ -93,14 +97,14 @@ def joined(on: str, workers: int | None = None, needs: Needs = Needs()) -> Itera
         # Somebody's notebook has joined one already, and will go on with it.
         yield Cluster(ray)
         return
+    _quiet(ray)
     given: dict[str, Any] = {}
     if on == STARTED:
         cores = os.cpu_count() or 1
         given = {"num_cpus": max(cores, (workers or 0) * needs.cpus), "include_dashboard": False}
     with _handlers_kept():
         try:
-            if on.startswith(REMOTE):
-                _knock(on)
+            _knock(on)
             ray.init(
                 address="local" if on == STARTED else on,
                 logging_level=logging.ERROR,
@@ -151,14 +155,25 @@ class Cluster:
             )
 
 
+def _quiet(ray: Any) -> None:
+    """Keep Ray from printing among the results; what matters to a person is said here."""
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    with contextlib.suppress(AttributeError):
+        # Pages of a dead node's log go to standard output, and no setting turns that off.
+        ray._private.worker.print_to_stdstream = lambda *_, **__: None
+
+
 def _knock(on: str) -> None:
-    """Try to reach an address, for Ray itself would try for half a minute.
+    """Try to reach an address, for Ray itself would try for minutes.
 
     Raises:
         OSError: nobody listens there.
     """
-    where = urlsplit(on)
-    with socket.create_connection((where.hostname or "", where.port or PORT), KNOCK):
+    place = os.environ.get("RAY_ADDRESS", "") if on == FOUND else on
+    where = urlsplit(place if "://" in place else f"//{place}")
+    if on == STARTED or where.hostname is None or (on == FOUND and where.port is None):
+        return
+    with socket.create_connection((where.hostname, where.port or PORT), KNOCK):
         pass
 
 

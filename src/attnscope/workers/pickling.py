@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import os
-import site
 import sys
 import sysconfig
 from pathlib import Path
@@ -19,6 +18,9 @@ import cloudpickle
 
 ENDS = (".", f"{os.sep}__init__.")
 """What follows the name of a module, and of a package, in the name of its file."""
+
+PACKAGES = ("site-packages", "dist-packages")
+"""Names of folders that packages are installed in."""
 
 
 def search_path() -> list[str]:
@@ -45,10 +47,13 @@ def installed_path() -> list[str]:
 
     What lies elsewhere, such as the folder of a script, is not there, and so travels by value.
     """
-    homes = {os.path.realpath(place) for place in sysconfig.get_paths().values()}
-    found = [place for place in search_path() if os.path.realpath(place) in homes]
-    packages = [place for place in site.getsitepackages() if place not in found]
-    return [*found, *packages, os.path.abspath(Path(__file__).parents[2])]
+    homes = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
+    ours = os.path.abspath(Path(__file__).parents[2])
+    return [
+        place
+        for place in search_path()
+        if place == ours or place.startswith(homes) or Path(place).name in PACKAGES
+    ]
 
 
 def dumps(value: object, path: list[str]) -> bytes:

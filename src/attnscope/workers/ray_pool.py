@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import pickle
 import time as clock
+import warnings
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from attnscope.errors import AttnscopeError
-from attnscope.workers.cluster import Cluster, Needs
+from attnscope.workers.cluster import ONE, Cluster, Needs
 from attnscope.workers.pickling import installed_path
 from attnscope.workers.process import order_of
 from attnscope.workers.seat import Death, Seat, code, environment
@@ -59,6 +60,8 @@ class RayPool:
         args_now: returns the arguments of a job at the moment it is handed out, given its number
             and those it had; so that one whose node was lost goes on and does not begin anew.
         title: what a job is called, given its number.
+        stopped: whether to listen no longer. It is asked between two messages, so that one that is
+            being written down is not left half-written.
     """
 
     def __init__(
@@ -68,13 +71,15 @@ class RayPool:
         workers: int | None = None,
         *,
         cluster: Cluster,
-        needs: Needs = Needs(),
+        needs: Needs = ONE,
         args_now: Callable[[int, tuple[Any, ...]], tuple[Any, ...]] = lambda _, args: args,
         title: Callable[[int], str] = "job {}".format,
+        stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         cluster.check(needs)
         self._function, self._args_now, self._title = function, args_now, title
         self._workers, self._cluster, self._needs = workers, cluster, needs
+        self._stopped = stopped
         self._path = installed_path()
         self._jobs: list[tuple[Any, ...]] = []
         self._pending: deque[int] = deque()
@@ -102,7 +107,7 @@ class RayPool:
         return len(self._jobs) - 1
 
     def listen(self, hear: Hear) -> None:
-        """Hand out jobs and pass on messages until all jobs are done.
+        """Hand out jobs and pass on messages until all jobs are done, or somebody asks to stop.
 
         Args:
             hear: is called with the place of a job in ``jobs``, and with the kind and the value of
@@ -112,7 +117,7 @@ class RayPool:
             AttnscopeError: a node runs other code; the cluster is gone; or a job broke on every
                 try, after the other jobs are done.
         """
-        while self._left and not self._stopping:
+        while self._left and not self._stopping and not self._stopped():
             self._take_seats()
             self._hand_out()
             self._wait(hear, 1.0)
@@ -164,14 +169,18 @@ class RayPool:
         for hand in self._hands:
             if not hand.ready or hand.number is not None:
                 continue
-            fair = (n for n in self._pending if not (hand.node in (a := self._avoid[n]) and nodes - a))
-            number = next(fair, None)
+            number = next((n for n in self._pending if self._is_fair(n, hand.node, nodes)), None)
             if number is None:
                 continue
             self._pending.remove(number)
             args = self._args_now(number, self._jobs[number])
             hand.number = number
             hand.actor.start.remote(order_of(self._function, args, self._path))
+
+    def _is_fair(self, number: int, node: str, nodes: set[str]) -> bool:
+        """Return whether a job may go to a node: it broke on others first, if there are others."""
+        avoided = self._avoid[number]
+        return node not in avoided or not nodes - avoided
 
     def _wait(self, hear: Hear, seconds: float) -> None:
         """Pass on what has come, after a wait for the first of it."""
@@ -200,7 +209,7 @@ class RayPool:
         except ray.exceptions.RayError as error:
             self._check_installed(error)
             memory = "out of memory" in str(error).lower() or "OOM" in str(error)
-            self._lose(hand, "its node ran out of memory" if memory else None, "", hear)
+            self._lose(hand, "its node ran out of memory" if memory else None, "")
             return
         if not hand.node:
             theirs, hand.node = answer
@@ -214,7 +223,7 @@ class RayPool:
         hand.awaited = hand.actor.hear.remote(LISTEN)
         for message in answer:
             if isinstance(message, Death):
-                self._lose(hand, message.reason, message.printed, hear)
+                self._lose(hand, message.reason, message.printed)
                 return
             kind, value = pickle.loads(message)
             if kind == "ready":
@@ -231,7 +240,7 @@ class RayPool:
                 self._failures.append(self._given_up(number, value.splitlines()[-1], value))
             hear(number, kind, value)
 
-    def _lose(self, hand: _Hand, reason: str | None, printed: str, hear: Hear) -> None:
+    def _lose(self, hand: _Hand, reason: str | None, printed: str) -> None:
         """Go on without a seat; without a reason it is its node that was lost."""
         self._hands.remove(hand)
         self._dismiss(hand)
@@ -242,6 +251,12 @@ class RayPool:
             self._lost[number] += 1
             if self._lost[number] <= LOSSES:
                 self._pending.appendleft(number)
+                if not self._stopping:
+                    warnings.warn(
+                        f"node '{hand.node}' was lost; {self._title(number)} goes on elsewhere.",
+                        RuntimeWarning,
+                        stacklevel=2,
+                    )
                 return
             reason = f"its node was lost {LOSSES} times"
         elif self._try_again(number, hand.node):
@@ -250,7 +265,6 @@ class RayPool:
             reason += ": the system ended it, as it does when memory runs out"
         self._left -= 1
         self._failures.append(self._given_up(number, reason, printed))
-        hear(number, "lost", None)
 
     def _try_again(self, number: int, node: str) -> bool:
         """Put a job that broke back into the row, elsewhere if there is another node."""

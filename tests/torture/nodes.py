@@ -1,0 +1,122 @@
+"""Nodes of a cluster that die in the middle of runs: `python -m torture.nodes` from ``tests``.
+
+Two nodes of one processor each do the runs of a study. Time and again, when a run has got somewhere
+and checkpoints have come back, the node under one of them is killed and another joins. At the end
+every file of readings has to be the one that a run on this computer writes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import attnscope
+from attnscope.studies.lu2021 import Sen
+from attnscope.trajectory import RunFolder
+
+OFTEN = """
+from attnscope.trajectory import pace, travel
+pace.SHARE = 0
+travel.Sender.__init__.__kwdefaults__["every"] = 0.3
+"""
+"""What every process of the cluster does first, so that checkpoints come long before the end."""
+
+
+@contextmanager
+def two_nodes(place: Path) -> Iterator[Any]:
+    """Start a cluster of a head without processors and two nodes of one each."""
+    (place / "sitecustomize.py").write_text(OFTEN)
+    os.environ.update(PYTHONPATH=str(place), RAY_USAGE_STATS_ENABLED="0", RAY_AUTH_MODE="disabled")
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
+    )
+    try:
+        cluster.nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+        cluster.wait_for_nodes()
+        os.environ["RAY_ADDRESS"] = cluster.address
+        yield cluster
+    finally:
+        os.environ.pop("RAY_ADDRESS", None)
+        del os.environ["PYTHONPATH"]
+        cluster.shutdown()
+
+
+def files(path: Path) -> dict[str, bytes]:
+    """Return the readings of a run, file by file."""
+    store = RunFolder(path).store
+    found = (file for file in store.rglob("*") if file.is_file())
+    return {str(file.relative_to(store)): file.read_bytes() for file in found}
+
+
+class Killer:
+    """Hears how far runs are, and kills a node under them when checkpoints have come back."""
+
+    def __init__(self, cluster: Any, path: Path, kills: int) -> None:
+        self.cluster, self.folder, self.left = cluster, RunFolder(path), kills
+        self.last: dict[str, float] = {}
+        self.killed: list[float] = []
+
+    def __call__(self, run: int, fraction: float) -> None:
+        """Kill the older node once every run under way has a checkpoint newer than the last."""
+        there = {each.name: each.stat().st_mtime for each in self._checkpoints()}
+        fresh = [name for name, when in there.items() if when > self.last.get(name, 0.0)]
+        if self.left and fresh and time.monotonic() - (self.killed or [0.0])[-1] > 3:
+            self.left -= 1
+            self.killed.append(time.monotonic())
+            self.last = there
+            self.cluster.remove_node(self.cluster.nodes.pop(0), allow_graceful=False)
+            self.cluster.nodes.append(self.cluster.add_node(num_cpus=1))
+
+    def _checkpoints(self) -> list[Path]:
+        return list((self.folder.path / "checkpoints").glob("*.safetensors"))
+
+
+def main() -> None:
+    """Kill nodes and print what came of it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--epochs", type=int, default=60_000)
+    options = parser.parse_args()
+    place = Path(tempfile.mkdtemp())
+    study = Sen(
+        engine="descent",
+        epochs=options.epochs,
+        seeds=2,
+        dictionary=60,
+        train=40,
+        test=20,
+        m=4,
+        points=1001,
+    )
+    begun = time.monotonic()
+    attnscope.run(study, place / "local", workers=2)
+    print(f"on this computer: {time.monotonic() - begun:.0f} s", flush=True)
+    with two_nodes(place) as cluster:
+        killer = Killer(cluster, place / "far", options.kills)
+        begun = time.monotonic()
+        attnscope.run(study, place / "far", on="auto", listener=killer)
+        seconds = time.monotonic() - begun
+    here, far = files(place / "local"), files(place / "far")
+    other = [name for name in here if here[name] != far.get(name)]
+    states = [RunFolder(place / "far").state(run) for run in range(len(study.runs()))]
+    lost = sum(state.get("outcome") != "finished" for state in states)
+    print(
+        f"on two nodes: {seconds:.0f} s, {len(killer.killed)} nodes killed, {lost} of "
+        f"{len(states)} runs lost, {len(other)} of {len(here)} files differ"
+    )
+    shutil.rmtree(place)
+    if lost or other or here.keys() != far.keys() or killer.left:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()
