@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,10 +57,8 @@ def sent(folder: RunFolder, until: int | None = None, every: float = 0.0) -> lis
     sink = Sender(
         lambda m: messages.append(pickle.loads(pickle.dumps(m))), every=every, interrupted=alive
     )
-    try:
+    with contextlib.suppress(Died):
         sink.finish(job.execute(sink, load_checkpoint(folder.checkpoint_path(0))))
-    except Died:
-        pass
     return messages
 
 

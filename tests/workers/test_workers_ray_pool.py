@@ -140,9 +140,7 @@ def test_a_job_whose_node_is_lost_goes_on_with_what_has_been_kept() -> None:
         return [said("done", start)]
 
     ray = Ray(script)
-    pool = pool_of(
-        ray, [("a", 0), ("b", 0)], args_now=lambda number, args: (args[0], kept[number])
-    )
+    pool = pool_of(ray, [("a", 0), ("b", 0)], args_now=lambda number, args: (args[0], kept[number]))
     messages = []
 
     def hear(number: int, kind: str, value: Any) -> None:

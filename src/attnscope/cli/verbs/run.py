@@ -20,6 +20,7 @@ from attnscope.cli.arguments import (
 )
 from attnscope.cli.verbs.claims import add_strict, faults
 from attnscope.cli.verbs.report import add_figures, beside
+from attnscope.cli.where import add_where, place_of
 from attnscope.errors import AttnscopeError
 from attnscope.limits import BYTES, ROWS, RUNS
 
@@ -113,6 +114,7 @@ def add_running(parser: Parser) -> None:
     group.add_argument(
         "--workers", type=whole, metavar="N", help="processes side by side; one per core"
     )
+    add_where(group)
     there = group.add_argument
     there("--resume", action="store_true", help="go on with the run in the folder")
     there("--again", action="store_true", help="a new run beside one that is there: OUT-2, OUT-3")
@@ -176,6 +178,7 @@ def call(options: Namespace) -> int:
             overwrite=options.overwrite,
             listener=listener,
             command=_command(options.said),
+            **place_of(options),
         )
     found = keep_findings(tree)
     if not options.quiet:

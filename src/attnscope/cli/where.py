@@ -1,0 +1,30 @@
+"""Flags that say where runs are done: on which computers, and on what of them."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from attnscope.cli.arguments import real, whole
+
+
+def add_where(group: Any) -> None:
+    """Add ``--on``, ``--cpus`` and ``--gpus``."""
+    group.add_argument(
+        "--on",
+        metavar="WHERE",
+        default="local",
+        help="local (default); ray: a Ray cluster, started here and stopped again; auto: the one "
+        "this computer belongs to; ray://HOST:PORT: one elsewhere",
+    )
+    group.add_argument(
+        "--cpus", type=whole, metavar="N", default=1, help="processors a run takes of a node"
+    )
+    group.add_argument(
+        "--gpus", type=real, metavar="X", default=0.0, help="GPUs a run takes of a node"
+    )
+
+
+def place_of(options: Namespace) -> dict[str, Any]:
+    """Return what those flags say, for :func:`attnscope.run`."""
+    return {"on": options.on, "cpus": options.cpus, "gpus": options.gpus}
