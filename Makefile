@@ -7,6 +7,11 @@ WORKERS ?= 2
 
 demo: .venv/.installed
 	$(BIN)/attnscope run lu2021.sen --figures png
+	@echo
+	@echo "Open the report above in a browser: one file, nothing is fetched. Then try"
+	@echo "  $(BIN)/attnscope lab              training that answers a slider"
+	@echo "  $(BIN)/attnscope new mine.py      a theorem of your own, in forty lines"
+	@echo "  $(BIN)/attnscope                  everything else, three doors of it"
 
 test: .venv/.installed-dev browser lint
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
@@ -25,15 +30,15 @@ bench: .venv/.installed
 torture: .venv/.installed-dev
 	$(BIN)/python -m tests.torture
 
-.venv/.installed: pyproject.toml
+.venv/.installed: pyproject.toml constraints.txt
 	@echo "setting up .venv; the first time this takes a few minutes"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "attnscope needs Python 3.11 or later, this is " + sys.version.split()[0])'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -qq --editable .
+	$(BIN)/python -m pip install -qq --constraint constraints.txt --editable .
 	@touch $@
 
 .venv/.installed-dev: .venv/.installed
-	$(BIN)/python -m pip install -qq --editable ".[dev]"
+	$(BIN)/python -m pip install -qq --constraint constraints.txt --editable ".[dev]"
 	@touch $@
 
 # The report is tested in a real browser. Where Chromium is neither there nor installable, those

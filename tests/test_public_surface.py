@@ -44,9 +44,3 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'trian'"):
         attnscope.trian  # noqa: B018
-
-
-def test_the_version_is_that_of_the_distribution() -> None:
-    from importlib.metadata import version
-
-    assert attnscope.__version__ == version("attnscope")

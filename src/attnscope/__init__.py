@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from attnscope.trajectory import Readings, crossing, final, initial, open_run
     from attnscope.watched.announcing import watch
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "claims": ("Claim", "Finding", "above", "below", "within"),

@@ -8,9 +8,9 @@ from pathlib import Path
 DOORS = """How does attention learn, and why did it learn this?
 
 You train a model         in your training script, three lines:
-                              scope = attnscope.watch(model, optimizer=optimizer, probe=batch)
-                              ...
-                              scope.close()
+                              with attnscope.watch(model, "runs/mine", probe=batch) as scope:
+                                  ...              # every training step, as it was, and then
+                                  scope.step(loss)
                           weights you have saved: attnscope checkpoints DIR --out RUN
 
 You have a theorem        attnscope new mine.py && attnscope run mine.py

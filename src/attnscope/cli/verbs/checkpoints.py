@@ -60,9 +60,10 @@ def once_watch(words: list[str]) -> list[str]:
     flags = [place for place, word in enumerate(words) if word.split("=")[0] == "--checkpoints"]
     if not flags and not {"-h", "--help"} & set(words):
         raise AttnscopeError(
-            "a model is watched from Python, in the script that trains it: scope = "
-            "attnscope.watch(model, optimizer=optimizer, probe=batch). Weights that are saved "
-            "already are read by `attnscope checkpoints DIR --out RUN`."
+            "a model is watched from Python, in the script that trains it: with "
+            "attnscope.watch(model, 'runs/mine', probe=batch) as scope, and scope.step(loss) after "
+            "every step. Weights that are saved already are read by `attnscope checkpoints DIR --out "
+            "RUN`."
         )
     print("attnscope: watch --checkpoints DIR is now called checkpoints DIR", file=sys.stderr)
     fresh = list(words)
