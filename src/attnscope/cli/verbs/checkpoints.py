@@ -62,8 +62,8 @@ def once_watch(words: list[str]) -> list[str]:
         raise AttnscopeError(
             "a model is watched from Python, in the script that trains it: with "
             "attnscope.watch(model, 'runs/mine', probe=batch) as scope, and scope.step(loss) after "
-            "every step. Weights that are saved already are read by `attnscope checkpoints DIR --out "
-            "RUN`."
+            "every step. Weights that are saved already are read by `attnscope checkpoints DIR "
+            "--out RUN`."
         )
     print("attnscope: watch --checkpoints DIR is now called checkpoints DIR", file=sys.stderr)
     fresh = list(words)
