@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from attnscope.experiment import Measurement, Problem, Study, run
     from attnscope.report import Figure, Table, bands, curves, ends
     from attnscope.results import findings, write_report
+    from attnscope.sweeps import open_point, open_sweep, sweep
     from attnscope.training import train
     from attnscope.trajectory import Readings, crossing, final, initial, open_run
     from attnscope.watched.announcing import watch
@@ -74,6 +75,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "experiment": ("Measurement", "Problem", "Study", "run"),
     "report": ("Figure", "Table", "bands", "curves", "ends"),
     "results": ("findings", "write_report"),
+    "sweeps": ("open_point", "open_sweep", "sweep"),
     "training": ("train",),
     "trajectory": ("Readings", "crossing", "final", "initial", "open_run"),
     "watched.announcing": ("watch",),

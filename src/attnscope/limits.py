@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from attnscope.errors import AttnscopeError
 
-__all__ = ["BYTES", "ROWS", "RUNS", "STREAMED_BYTES", "STREAMED_ROWS", "Limit"]
+__all__ = ["BYTES", "POINTS", "ROWS", "RUNS", "STREAMED_BYTES", "STREAMED_ROWS", "Limit"]
 
 
 @dataclass(frozen=True)
@@ -86,3 +86,5 @@ STREAMED_BYTES = Limit("bytes", 2**40)
 """Bytes of a corpus that is read as a stream; all of Wikipedia is a tenth of it."""
 RUNS = Limit("runs", 10_000)
 """Runs of a study: cases × seeds."""
+POINTS = Limit("points", 10_000)
+"""Points of a sweep."""

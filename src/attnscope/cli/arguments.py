@@ -33,8 +33,12 @@ class Parser(argparse.ArgumentParser):
             AttnscopeError: one of them is unknown, said twice, missing or of the wrong kind.
         """
         words = self._plain(words)
-        flags = self._option_string_actions
-        refuse_repeated(words, {flag: action.dest for flag, action in flags.items()})
+        flags = {
+            flag: action.dest
+            for flag, action in self._option_string_actions.items()
+            if not isinstance(action, argparse._AppendAction)  # one that is meant to be repeated
+        }
+        refuse_repeated(words, flags)
         try:
             options, left = self.parse_known_intermixed_args(words)
         except argparse.ArgumentError as error:

@@ -34,14 +34,48 @@ def progress(
     if quiet:
         yield lambda run, fraction: None
     elif console(errors=True).is_terminal:
-        with _bar(name, total, what) as listen:
+        fractions: dict[int, float] = {}
+        with _bar(name, total, what) as tell:
+
+            def listen(run: int, fraction: float) -> None:
+                fractions[run] = fraction
+                done = sum(value >= 1 for value in fractions.values())
+                tell(sum(fractions.values()), total, done)
+
             yield listen
     else:
         yield Lines(name, total, what)
 
 
 @contextmanager
-def _bar(name: str, total: int, what: str) -> Iterator[Listener]:
+def growing(name: str, what: str, *, quiet: bool = False) -> Iterator[Callable[..., None]]:
+    """Show how much is done of work of which more may come on the way.
+
+    Args:
+        name: of the work.
+        what: what its parts are called.
+        quiet: show nothing.
+
+    Yields:
+        What hears how much is done, how many parts there are by now, and how many are complete.
+    """
+    if quiet:
+        yield lambda done, total, complete: None
+    elif console(errors=True).is_terminal:
+        with _bar(name, 1, what) as tell:
+            yield tell
+    else:
+        lines = Lines(name, 1, what)
+
+        def hear(done: float, total: int, complete: int) -> None:
+            lines.total = total
+            lines.hear(done, complete)
+
+        yield hear
+
+
+@contextmanager
+def _bar(name: str, total: int, what: str) -> Iterator[Callable[[float, int, int], None]]:
     from rich.progress import (
         BarColumn,
         Progress,
@@ -50,7 +84,6 @@ def _bar(name: str, total: int, what: str) -> Iterator[Listener]:
         TimeRemainingColumn,
     )
 
-    fractions: dict[int, float] = {}
     bar = Progress(
         TextColumn("[bold]{task.description}"),
         BarColumn(bar_width=None),
@@ -63,12 +96,10 @@ def _bar(name: str, total: int, what: str) -> Iterator[Listener]:
     with bar:
         task = bar.add_task(name, total=total, done=0)
 
-        def listen(run: int, fraction: float) -> None:
-            fractions[run] = fraction
-            done = sum(value >= 1 for value in fractions.values())
-            bar.update(task, completed=sum(fractions.values()), done=done)
+        def tell(done: float, total: int, complete: int) -> None:
+            bar.update(task, completed=done, total=total, done=complete)
 
-        yield listen
+        yield tell
 
 
 class Lines:
@@ -100,16 +131,19 @@ class Lines:
 
     def __call__(self, run: int, fraction: float) -> None:
         """Hear that a part has come so far; write a line if it is time for one."""
-        now = self._clock()
         self._fractions[run] = fraction
-        done = sum(self._fractions.values())
+        complete = sum(value >= 1 for value in self._fractions.values())
+        self.hear(sum(self._fractions.values()), complete)
+
+    def hear(self, done: float, complete: int) -> None:
+        """Hear how much is done, and how many parts are complete."""
+        now = self._clock()
         if self._first is None:
             self._first = done  # What an earlier command did is no part of this one's speed.
         if now < self._next or done <= self._first:
             return
         # A line when the time that has passed has grown by a tenth: 10 s apart at first.
         self._next = now + min(max(OFTEN, (now - self._begun) / 10), SELDOM)
-        complete = sum(value >= 1 for value in self._fractions.values())
         left = (now - self._begun) * (self.total - done) / (done - self._first)
         self._write(
             f"{self.name}: {done / self.total:4.0%}, {complete} of {self.total} {self.what}, "

@@ -178,6 +178,15 @@ class Experiment(metaclass=Flat):
         """Return the statements that are decided."""
         return ()
 
+    def margins(self) -> Mapping[str, tuple[float, str]]:
+        """Return by the keys of claims how far theory puts these settings inside their range.
+
+        A number above 0 says that the claim should hold, one below that it should not; the text
+        names the boundary between them, as in ``{"fits": (HD - Nn, "HD = Nn")}``. Nothing is run
+        for it: phase diagrams of a sweep draw where it is 0.
+        """
+        return {}
+
     def figures(self, run: Readings) -> Sequence[Figure]:
         """Draw what was recorded."""
         return ()

@@ -129,6 +129,7 @@ class Panel:
     xscale: Scale = "linear"
     yscale: Scale = "linear"
     xticks: tuple[tuple[float, str], ...] = ()
+    yticks: tuple[tuple[float, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,11 +93,10 @@ def _axes(panel: Panel) -> Any:
         axis.minor_tick_line_color = None
     plot.grid.grid_line_color = style.GRID
     plot.outline_line_color = style.GRID
-    if panel.xticks:
-        plot.xaxis.ticker = FixedTicker(ticks=[float(at) for at, _ in panel.xticks])
-        plot.xaxis.major_label_overrides = {
-            float(at): PlainText(text=text) for at, text in panel.xticks
-        }
+    for each, ticks in ((plot.xaxis, panel.xticks), (plot.yaxis, panel.yticks)):
+        if ticks:
+            each.ticker = FixedTicker(ticks=[float(at) for at, _ in ticks])
+            each.major_label_overrides = {float(at): PlainText(text=text) for at, text in ticks}
     if crowded(panel):
         plot.xaxis.major_label_orientation = math.pi / 5
     return plot

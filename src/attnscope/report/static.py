@@ -188,6 +188,11 @@ def _draw_panel(axes: Axes, panel: Panel, rules: dict[str, int]) -> None:
             rotation_mode="anchor",
         )
         axes.set_xticks([], minor=True)
+    if panel.yticks:
+        axes.set_yticks(
+            [at for at, _ in panel.yticks], [_plain(text, 60) for _, text in panel.yticks]
+        )
+        axes.set_yticks([], minor=True)
 
 
 def _draw_mark(

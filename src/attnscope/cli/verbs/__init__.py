@@ -25,6 +25,7 @@ from attnscope.cli.verbs import (
     report,
     run,
     show,
+    sweep,
     topics,
 )
 
@@ -45,6 +46,7 @@ VERBS: dict[str, Verb] = {
     "list": listing,
     "run": run,
     "new": new,
+    "sweep": sweep,
     "claims": claims,
     "checkpoints": checkpoints,
     "topics": topics,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnscope.cli.arguments import Parser
+from attnscope.cli.kept import is_sweep
 from attnscope.errors import AttnscopeError
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ def call(options: Namespace) -> int:
 
     bad = 0
     for run in options.runs:
+        if is_sweep(run):
+            bad += _check_sweep(run, repair=options.repair)
+            continue
         try:
             health = check_run(run)
             if not health.whole or health.left:
@@ -55,6 +59,34 @@ def call(options: Namespace) -> int:
             say(f"{run}: {error}", "red")
             bad += 1
     return 1 if bad else 0
+
+
+def _check_sweep(path: str, *, repair: bool) -> bool:
+    """Verify a sweep, all its points; return whether it is damaged."""
+    from attnscope.cli.terminal import say
+    from attnscope.sweeps.check import check_sweep, repair_sweep
+
+    try:
+        health = check_sweep(path)
+        if health.damage or health.left:
+            count = len(health.damage)
+            say(f"{path}: {count} damaged {'file' if count == 1 else 'files'}", "red" * (count > 0))
+            for each in health.damage[:SHOWN]:
+                say(f"  {each.path.name} {each.what}")
+            if count > SHOWN:
+                say(f"  and {count - SHOWN} more")
+            if health.left:
+                say(f"  {len(health.left)} half-written files of a process that was killed")
+            if repair:
+                for done in repair_sweep(path):
+                    say(f"  {done}")
+                health = check_sweep(path)
+        if health.whole:
+            say(f"{path}: whole, a sweep of {health.points} points", "green")
+    except AttnscopeError as error:
+        say(f"{path}: {error}", "red")
+        return True
+    return not health.whole
 
 
 def _describe(health: Health) -> None:

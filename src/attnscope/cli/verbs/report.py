@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attnscope.cli.arguments import Parser, add_quiet, one_of
+from attnscope.cli.kept import is_sweep
 
 SAYS = "write the report of a run: attnscope report RUN --figures png svg pdf"
 ENDINGS = ("png", "svg", "pdf")
@@ -35,11 +36,18 @@ def add_figures(parser: Parser) -> None:
 def call(options: Namespace) -> int:
     """Write the report and say where it lies."""
     from attnscope.cli.terminal import say, status
-    from attnscope.results import write_report
-    from attnscope.trajectory import open_run
 
     with status("drawing the report", quiet=options.quiet):
-        path = write_report(open_run(options.run), options.out, figures=options.figures)
+        if is_sweep(options.run):
+            from attnscope.sweeps import open_sweep
+            from attnscope.sweeps.report import write_report as write_sweep
+
+            path = write_sweep(open_sweep(options.run), options.out, figures=options.figures)
+        else:
+            from attnscope.results import write_report
+            from attnscope.trajectory import open_run
+
+            path = write_report(open_run(options.run), options.out, figures=options.figures)
     say(f"report: {path}{beside(path, options.figures)}")
     return 0
 

@@ -151,11 +151,7 @@ def call(options: Namespace) -> int:
         return 0
     study = spec_of(options)
     apply_limits(options, *LIMITS)
-    if options.data_dir is not None:
-        from attnscope.datasets.place import VARIABLE
-
-        # Worker processes inherit it, and the spec stays free of where things lie.
-        os.environ[VARIABLE] = str(Path(options.data_dir).absolute())
+    set_data_dir(options)
 
     from attnscope.cli.progress import progress
     from attnscope.cli.terminal import say, show, status
@@ -195,6 +191,15 @@ def call(options: Namespace) -> int:
         where = f"report: {path}" + beside(path, options.figures)
     say(where)
     return faults(found) if options.strict else 0
+
+
+def set_data_dir(options: Namespace) -> None:
+    """Look for data sets where a flag says."""
+    if options.data_dir is not None:
+        from attnscope.datasets.place import VARIABLE
+
+        # Worker processes inherit it, and the spec stays free of where things lie.
+        os.environ[VARIABLE] = str(Path(options.data_dir).absolute())
 
 
 def _there(study: Experiment, options: Namespace) -> str:

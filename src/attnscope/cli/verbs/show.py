@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnscope.cli.arguments import Parser, add_json
+from attnscope.cli.kept import is_sweep
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,6 +33,8 @@ def call(options: Namespace) -> int:
     from attnscope.cli.terminal import print_json
     from attnscope.trajectory import RunFolder, is_watched, open_run
 
+    if is_sweep(options.run):
+        return _show_sweep(options.run, as_json=options.json)
     tree = open_run(options.run)
     folder = RunFolder(Path(options.run))
     found = kept_findings(folder.findings_path) if folder.findings_path.exists() else None
@@ -44,6 +47,44 @@ def call(options: Namespace) -> int:
         print_json(_told(tree, found, diagnosed, report))
     else:
         _print(tree, found, diagnosed, report)
+    return 0
+
+
+def _show_sweep(path: str, *, as_json: bool) -> int:
+    """Print what a sweep is, finished or not, and where its claims hold."""
+    from attnscope.cli.terminal import print_json, say, show
+    from attnscope.report.terminal import plain_table
+    from attnscope.sweeps import SweepFolder, open_sweep
+    from attnscope.sweeps.report import summary_table
+    from attnscope.sweeps.values import spoken
+
+    tree, folder = open_sweep(path), SweepFolder(Path(path))
+    axes, table = folder.axes(), summary_table(tree)
+    report = str(folder.report_path) if folder.report_path.exists() else None
+    if as_json:
+        print_json(
+            {
+                "study": tree.attrs["study"],
+                "status": tree.attrs["status"],
+                "command": tree.attrs["command"],
+                "spec": json.loads(tree.attrs["base"]),
+                "axes": [axis.to_json() for axis in axes],
+                "claims": [dict(zip(table.columns, row, strict=True)) for row in table.rows],
+                "points": folder.rows(),
+                "report": report,
+            }
+        )
+        return 0
+    say(f"sweep of {tree.attrs['study']}  {tree.attrs['status']}", "bold")
+    say(f"made by: {tree.attrs['command'] or 'Python'}")
+    for axis in axes:
+        places = ", ".join("/".join(map(spoken, row)) for row in axis.rows)
+        say(f"over {'/'.join(axis.fields)}: {_short(places)}")
+    base = json.loads(tree.attrs["base"])
+    say("the same at every point: " + ", ".join(f"{k} = {_short(v)}" for k, v in base.items()))
+    show(plain_table(table))
+    if report is not None:
+        say(f"report: {report}")
     return 0
 
 

@@ -155,8 +155,8 @@ class RegressionRun(Playable):
             for name, value in {
                 "beta": certificate.beta / objective.unit,
                 "largest": (certificate.strength * norm) ** 2 / objective.unit,
-                "allowed": certificate.shift / certificate.room,
-                "allowed_usual": usual.shift / usual.room,
+                "allowed": _ratio(certificate),
+                "allowed_usual": _ratio(usual),
                 "saturated_large": float(saturated),
                 "least_loss": 0.0 if self.trained == "all" else least_loss(model, objective),
             }.items():
@@ -287,6 +287,11 @@ class RegressionRun(Playable):
             awake,
         ]
 
+    def margins(self) -> dict[str, tuple[float, str]]:
+        """Return by how much HD exceeds Nn, which Theorem 1 asks for."""
+        over = self.heads * self.width - self.sequences * self.length
+        return dict.fromkeys(("fits", "certificate"), (float(over), "HD = Nn"))
+
     def loss(self, run: Readings) -> xr.DataArray:
         """Return the relative loss; a run that ended at the floor keeps it."""
         own = run.of(self.kernel)
@@ -370,3 +375,8 @@ def _given(
     start: tuple[KernelAttention, SquaredError],
 ) -> tuple[KernelAttention, Tensor, Tensor]:
     return start[0], start[1].x, start[1].y
+
+
+def _ratio(certificate: song2024.Certificate) -> float:
+    """Return how far B might move over how far it may; infinite where B_0 has no full rank."""
+    return certificate.shift / certificate.room if certificate.room else np.inf
