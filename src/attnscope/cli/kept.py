@@ -26,8 +26,3 @@ def kept_findings(path: Path) -> list[Finding]:
             f"'{path}' cannot be read: expected the findings that this version of attnscope keeps. "
             "`attnscope check --repair` decides the claims anew."
         ) from None
-
-
-def is_sweep(folder: str | Path) -> bool:
-    """Return whether a folder is that of a sweep, without loading what sweeps need."""
-    return (Path(folder) / "sweep.json").is_file()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnscope.cli.arguments import Parser
-from attnscope.cli.kept import is_sweep
+from attnscope.cli.folders import is_sweep
 from attnscope.errors import AttnscopeError
 
 if TYPE_CHECKING:

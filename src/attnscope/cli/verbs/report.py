@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attnscope.cli.arguments import Parser, add_quiet, one_of
-from attnscope.cli.kept import is_sweep
+from attnscope.cli.folders import is_sweep
 
 SAYS = "write the report of a run: attnscope report RUN --figures png svg pdf"
 ENDINGS = ("png", "svg", "pdf")

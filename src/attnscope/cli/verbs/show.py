@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnscope.cli.arguments import Parser, add_json
-from attnscope.cli.kept import is_sweep
+from attnscope.cli.folders import is_sweep
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from attnscope.cli.arguments import Parser, add_limits, add_quiet, apply_limits, real, whole
-from attnscope.cli.kept import is_sweep
+from attnscope.cli.folders import is_sweep
 from attnscope.cli.verbs import run
 from attnscope.cli.verbs.report import add_figures, beside
 from attnscope.errors import AttnscopeError
