@@ -1,4 +1,4 @@
-"""What one can play with: four small worlds, each a study whose spec is a handful of sliders.
+"""What one can play with: small worlds, each a study whose spec is a handful of sliders.
 
 A world is data: its controls, and the study that they describe. Nothing here knows of a browser, so
 that a world can be run from Python and from the command line just as well, with the same numbers.

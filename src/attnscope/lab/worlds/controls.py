@@ -181,5 +181,47 @@ SNELL2021 = World(
     },
     unit=1e-3,
 )
+EDELMAN2024 = World(
+    "edelman2024",
+    "Edelman's Markov chains",
+    "Sequences of states, each with transition probabilities of its own. A model of one vector and "
+    "one matrix first counts states, then pairs of states; when it changes its mind follows from "
+    "the first rule alone.",
+    "edelman2024.minimal",
+    (
+        Slider("states", "States (k)", tuple(range(2, 7))),
+        Slider("length", "States in a sequence (T)", (8, 12, 16, 24, 32, 48, 64)),
+        Slider("sequences", "Sequences", (10, 20, 48, 96, 150)),
+        Slider(
+            "rate",
+            "How much faster layer 1 learns than layer 2",
+            (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0),
+            "Layer 1 gets no gradient before layer 2 has begun, however fast it is.",
+        ),
+        Choice(
+            "rows",
+            "Transition matrices",
+            (("dirichlet", "any"), ("doubly stochastic", "doubly stochastic")),
+            "With doubly stochastic ones all states are equally frequent: counting states is no "
+            "help, and counting pairs comes earlier.",
+        ),
+        Slider(
+            "unigram_share",
+            "Share of chains without memory",
+            (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9),
+            "They reward counting states and delay counting pairs.",
+        ),
+        Slider("until", "Training time", (1.0, 3.0, 10.0, 30.0, 100.0)),
+    ),
+    {
+        "states": 2,
+        "length": 32,
+        "sequences": 96,
+        "rate": 100.0,
+        "rows": "dirichlet",
+        "unigram_share": 0.0,
+        "until": 10.0,
+    },
+)
 
-WORLDS = (LU2021, LI2023, SONG2024, SNELL2021)
+WORLDS = (LU2021, LI2023, SONG2024, SNELL2021, EDELMAN2024)
