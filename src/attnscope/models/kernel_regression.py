@@ -25,9 +25,10 @@ class SquaredError:
         y: labels, shape ``(N, n)``, or ``(N, n, outputs)``.
         unit: the loss is divided by it. Gradient flow takes ``unit`` times as long for the same
             path, so that starts of different scale can share an axis of time.
+        mask: true where there is a token, shape ``(N, n)``; labels of padding do not count.
     """
 
-    def __init__(self, x: Tensor, y: Tensor, unit: float = 1.0) -> None:
+    def __init__(self, x: Tensor, y: Tensor, unit: float = 1.0, mask: Tensor | None = None) -> None:
         if x.ndim != 3 or y.shape[:2] != x.shape[:2]:
             raise AttnscopeError(
                 f"x of shape {tuple(x.shape)} and y of shape {tuple(y.shape)}: expected (N, n, D) "
@@ -35,13 +36,16 @@ class SquaredError:
             )
         if not 0 < unit < math.inf:
             raise AttnscopeError(f"unit = {unit}: expected a finite number above 0.")
-        self.x, self.y, self.unit = x, y, unit
+        self.x, self.y, self.unit, self.mask = x, y, unit, mask
         self._tokens = np.ascontiguousarray(x.detach().cpu().reshape(-1, x.shape[-1]).numpy())
         self._labels = y.detach().cpu().numpy()[..., None]
 
     def residual(self, model: nn.Module) -> Tensor:
-        """Return MH(X) - y."""
-        return cast(Tensor, model(self.x)) - self.y
+        """Return MH(X) - y, of real tokens alone if there is a mask."""
+        if self.mask is None:
+            return cast(Tensor, model(self.x)) - self.y
+        # Chosen, not multiplied by 0: labels of padding may be anything, NaN too.
+        return cast(Tensor, model(self.x, self.mask))[self.mask] - self.y[self.mask]
 
     def __call__(self, model: nn.Module) -> Tensor:
         """Return f over the unit."""
@@ -61,6 +65,7 @@ class SquaredError:
             or model.kernel not in ("softmax", "gaussian")
             or model.outputs != 1
             or model.b_O is not None
+            or self.mask is not None
             or not (out.is_cpu and out.is_contiguous())
         ):
             return None
@@ -116,7 +121,8 @@ class SquaredError:
 
     def relative(self, model: nn.Module) -> Tensor:
         """Return f/(½‖y‖²): 1 is what an output of zero leaves."""
-        return self.residual(model).square().sum() / self.y.square().sum()
+        labels = self.y if self.mask is None else self.y[self.mask]
+        return self.residual(model).square().sum() / labels.square().sum()
 
 
 def kernel_regression(

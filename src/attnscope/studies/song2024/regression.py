@@ -155,8 +155,8 @@ class RegressionRun(Playable):
             for name, value in {
                 "beta": certificate.beta / objective.unit,
                 "largest": (certificate.strength * norm) ** 2 / objective.unit,
-                "allowed": _ratio(certificate),
-                "allowed_usual": _ratio(usual),
+                "allowed": certificate.used,
+                "allowed_usual": usual.used,
                 "saturated_large": float(saturated),
                 "least_loss": 0.0 if self.trained == "all" else least_loss(model, objective),
             }.items():
@@ -375,8 +375,3 @@ def _given(
     start: tuple[KernelAttention, SquaredError],
 ) -> tuple[KernelAttention, Tensor, Tensor]:
     return start[0], start[1].x, start[1].y
-
-
-def _ratio(certificate: song2024.Certificate) -> float:
-    """Return how far B might move over how far it may; infinite where B_0 has no full rank."""
-    return certificate.shift / certificate.room if certificate.room else np.inf

@@ -16,7 +16,6 @@ from attnscope.theory.song2024.features import (
     LayerState,
     feature_shift,
     features,
-    layer_state,
     state_from_arrays,
 )
 from attnscope.theory.song2024.gradient_anatomy import (
@@ -24,6 +23,7 @@ from attnscope.theory.song2024.gradient_anatomy import (
     jacobian_norm,
     saturated_share,
 )
+from attnscope.theory.song2024.layer import layer_state
 from attnscope.theory.song2024.value_only import ValueOnly, value_only
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 With y_i in R^n the outputs of the layer are linear in W^V, MH = B w with w_h = W_h^V W_h^O and
 block rows B_i = [S_i1 X_i, ..., S_iH X_i] in R^{n × HD}. B depends on W^Q, W^K and X alone.
+Padding has no label and so no row.
 """
 
 from __future__ import annotations
@@ -10,12 +11,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnscope.errors import AttnscopeError
-from attnscope.models.kernel_attention import KernelAttention
 from attnscope.theory.arrays import Numbers, float64
+from attnscope.theory.song2024.rounding import UNIT
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +30,14 @@ class LayerState:
         w_q: W^Q, shape ``(head, D, d)``, with the bias as a last row if there is one; or ``None``.
         w_k: W^K in the same way.
         outputs: MH(X), shape ``(N, n, outputs)``; ``None`` if W^V is not known.
+        mask: true where there is a token, shape ``(N, n)``; ``None`` if there is no padding.
+        trained: which of W_Q, W_K, W_V and W_O learn; ``None`` if it is not known, and then W_V is
+            taken to learn.
+        slack: bound of the relative error of every row of S, shape ``(N, head, n)``.
+        output_error: bound of the error of every output, ``None`` with ``outputs``.
+        output_size: |S||X||W^V||W^O|, what that error is relative to.
+        precision: unit of rounding of the layer's own precision.
+        dropout: share of weights that training leaves out, which the theory does not know.
     """
 
     weights: np.ndarray
@@ -39,21 +47,43 @@ class LayerState:
     w_q: np.ndarray | None = None
     w_k: np.ndarray | None = None
     outputs: np.ndarray | None = None
+    mask: np.ndarray | None = None
+    trained: frozenset[str] | None = None
+    slack: np.ndarray | None = None
+    output_error: np.ndarray | None = None
+    output_size: np.ndarray | None = None
+    precision: float = UNIT
+    dropout: float = 0.0
 
     @property
     def features(self) -> np.ndarray:
-        """B, shape ``(N n, head D)``."""
-        return features(self.weights, self.x)
+        """B, shape ``(tokens, head D)``: N n rows, or fewer with padding."""
+        return self.of_tokens(features(self.weights, self.x))
+
+    @property
+    def feature_error(self) -> np.ndarray:
+        """Bound of what rounding did to every entry of B, of its shape."""
+        slack = np.float64(8 * UNIT) if self.slack is None else self.slack
+        share = (slack + 2 * self.x.shape[1] * UNIT)[..., None]
+        return self.of_tokens(features(share * np.abs(self.weights), np.abs(self.x)))
+
+    def of_tokens(self, rows: np.ndarray) -> np.ndarray:
+        """Return the rows of real tokens, of an array whose first axes are ``N n`` in one."""
+        return rows if self.mask is None else rows[self.mask.ravel()]
 
     @property
     def labels(self) -> int:
-        """N n, the rows of B."""
-        return self.x.shape[0] * self.x.shape[1]
+        """Tokens with a label, the rows of B: N n, or fewer with padding."""
+        return self.x.shape[0] * self.x.shape[1] if self.mask is None else int(self.mask.sum())
 
     @property
     def columns(self) -> int:
         """H D, the columns of B."""
         return self.weights.shape[1] * self.x.shape[2]
+
+    def learns(self, name: str) -> bool:
+        """Whether W_Q, W_K, W_V or W_O learns, or may, as far as is known."""
+        return self.trained is None or name in self.trained
 
 
 def features(weights: Numbers, x: Numbers) -> np.ndarray:
@@ -72,47 +102,17 @@ def features(weights: Numbers, x: Numbers) -> np.ndarray:
     return np.ascontiguousarray(mixed.transpose(0, 2, 1, 3).reshape(x.shape[0] * x.shape[1], -1))
 
 
-def layer_state(
-    layer: KernelAttention | nn.MultiheadAttention, x: Tensor, mask: Tensor | None = None
-) -> LayerState:
-    """Read the state off a layer of this package or of PyTorch.
-
-    Args:
-        layer: a :class:`KernelAttention`, or an ``nn.MultiheadAttention`` that attends to its own
-            input. Dropout is left out.
-        x: tokens, shape ``(N, n, D)``, whatever ``batch_first`` says.
-        mask: true where there is a token, shape ``(N, n)``.
-    """
-    own = layer if isinstance(layer, KernelAttention) else _from_pytorch(layer)
-    with torch.no_grad():
-        x = x.to(own.W_Q.dtype)
-        training, eager = own.training, own.eager
-        own.eval()
-        own.eager = True
-        try:
-            outputs, weights = own(x, mask), own.weights(x, mask)
-        finally:
-            own.train(training)
-            own.eager = eager
-    return LayerState(
-        float64(weights),
-        float64(x),
-        float64(own.W_O),
-        own.kernel,
-        _with_bias(own.W_Q, own.b_Q),
-        _with_bias(own.W_K, own.b_K),
-        float64(outputs).reshape(*x.shape[:2], own.outputs),
-    )
-
-
 def state_from_arrays(weights: Numbers, x: Numbers, w_o: Numbers) -> LayerState:
     """Build the state from the weights S, the tokens and W^O.
+
+    Numbers of single precision are taken to be known to eight units of their last digit.
 
     Args:
         weights: S, shape ``(N, head, n, n)``.
         x: tokens, shape ``(N, n, D)``.
         w_o: shape ``(head, d, outputs)``, or ``(head, d)`` for one output a token.
     """
+    unit = max(_unit(part) for part in (weights, x))
     weights, x, w_o = float64(weights), float64(x), float64(w_o)
     w_o = w_o[..., None] if w_o.ndim == 2 else w_o
     features(weights, x)
@@ -121,41 +121,27 @@ def state_from_arrays(weights: Numbers, x: Numbers, w_o: Numbers) -> LayerState:
             f"w_o of shape {w_o.shape} with {weights.shape[1]} heads: expected (heads, d, outputs) "
             "or (heads, d)."
         )
-    return LayerState(weights, x, w_o)
+    for name, part in {"weights": weights, "x": x, "w_o": w_o}.items():
+        finite(part, name)
+    slack = np.full(weights.shape[:3], 8 * unit)
+    return LayerState(weights, x, w_o, slack=slack, precision=unit)
 
 
-def _with_bias(matrix: Tensor, bias: Tensor | None) -> np.ndarray:
-    if bias is None:
-        return float64(matrix)
-    return np.concatenate([float64(matrix), float64(bias)[:, None]], axis=1)
+def _unit(values: Numbers) -> float:
+    kind = values.detach().cpu().numpy().dtype if isinstance(values, Tensor) else None
+    kind = kind or getattr(values, "dtype", np.dtype(np.float64))
+    return float(np.finfo(kind).eps) if np.issubdtype(kind, np.floating) else UNIT
 
 
-def _from_pytorch(layer: nn.MultiheadAttention) -> KernelAttention:
-    """Copy PyTorch's layer into one of this package."""
-    if not isinstance(layer, nn.MultiheadAttention):
+def finite(values: np.ndarray, name: str) -> None:
+    """Refuse NaN and infinity with a sentence that says where the first one is."""
+    bad = ~np.isfinite(values)
+    if bad.any():
+        first = tuple(int(i) for i in np.argwhere(bad)[0])
         raise AttnscopeError(
-            f"{type(layer).__name__}: expected KernelAttention or nn.MultiheadAttention; for any "
-            "other attention give its weights to state_from_arrays."
+            f"{name}: {values[first]} at {first}, {int(bad.sum())} of {values.size} numbers are "
+            "not finite; expected finite ones."
         )
-    if layer.in_proj_weight is None or layer.bias_k is not None or layer.add_zero_attn:
-        raise AttnscopeError(
-            "nn.MultiheadAttention with kdim, vdim, add_bias_kv or add_zero_attn: expected one "
-            "that attends to its own input and nothing besides."
-        )
-    width, heads = layer.embed_dim, layer.num_heads
-    bias = layer.in_proj_bias is not None
-    own = KernelAttention(width, heads, bias=bias).to(layer.in_proj_weight.dtype)
-    with torch.no_grad():
-        for i, which in enumerate("QKV"):
-            part = layer.in_proj_weight[i * width : (i + 1) * width]
-            own.get_parameter(f"W_{which}").copy_(part.view(heads, -1, width).mT)
-            if bias:
-                part = layer.in_proj_bias[i * width : (i + 1) * width]
-                own.get_parameter(f"b_{which}").copy_(part.view(heads, -1))
-        own.W_O.copy_(layer.out_proj.weight.T.reshape(heads, -1, width))
-        if own.b_O is not None:
-            own.b_O.copy_(layer.out_proj.bias)
-    return own
 
 
 def feature_shift(state: LayerState, radius: float) -> float:
@@ -170,15 +156,20 @@ def feature_shift(state: LayerState, radius: float) -> float:
 
         ‖B - B_0‖_F <= ρ √(2n/e) d^-¼ √(Σ_i ‖X̃_i‖₂² ‖X_i‖₂²).
 
-    X̃ is X with a column of ones if queries and keys have biases. [Derived here.]
+    X̃ is X with a column of ones if queries and keys have biases; padding has rows of 0. If neither
+    learns, B stays. [Derived here.]
     """
+    if not (state.learns("W_Q") or state.learns("W_K")):
+        return 0.0
     if state.w_q is None or state.w_k is None or state.kernel not in ("softmax", "gaussian"):
         return math.inf
     d, n = state.w_q.shape[2], state.x.shape[1]
-    sizes = np.linalg.norm(state.x, ord=2, axis=(1, 2))
     longer = state.x
     if state.w_q.shape[1] > state.x.shape[2]:
         longer = np.concatenate([longer, np.ones_like(longer[..., :1])], axis=2)
+    if state.mask is not None:
+        longer = np.where(state.mask[..., None], longer, 0.0)
+    sizes = np.linalg.norm(longer[..., : state.x.shape[2]], ord=2, axis=(1, 2))
     long_sizes = np.linalg.norm(longer, ord=2, axis=(1, 2))
     if state.kernel == "softmax":
         both = np.concatenate([state.w_q, state.w_k])
