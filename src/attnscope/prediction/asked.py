@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnscope.datasets.kinds import DocumentSet, LabelledText, ParallelText
+
+if TYPE_CHECKING:
+    from attnscope.prediction.word_table import WordTable
+    from attnscope.probes.evidence.carried import Certainty
+    from attnscope.probes.evidence.held_out import WordAccuracy
+    from attnscope.report.section import ShadedText
 
 Data = TypeVar("Data", LabelledText, ParallelText, DocumentSet)
 Tell = Callable[[str, int, int], None]
@@ -30,16 +36,18 @@ class Asked(Generic[Data]):
         without: words that are taken out of every text before anything is counted, in lower case.
         tell: hears how far the work is; call it a few times a second at most.
         seed: draws samples, where something is too much to be counted whole.
+        sentences: texts of the reader's own to be shaded.
     """
 
     data: Data
     without: tuple[str, ...] = ()
     tell: Tell = field(default=silent)
     seed: int = 0
+    sentences: tuple[str, ...] = ()
 
 
 class AskedLabelled(Asked[LabelledText]):
-    """A question about labelled text, with its training texts at hand."""
+    """A question about labelled text; what several sections need is computed once."""
 
     @cached_property
     def texts(self) -> list[str]:
@@ -55,3 +63,77 @@ class AskedLabelled(Asked[LabelledText]):
     def classes(self) -> tuple[str, ...]:
         """Names of the classes."""
         return self.data.classes
+
+    @cached_property
+    def table(self) -> WordTable:
+        """Words and their counts, without those that are to be left out."""
+        from attnscope.prediction.word_table import word_table
+
+        return word_table(
+            self.texts,
+            self.labels,
+            len(self.classes),
+            name=self.data.name,
+            without=self.without,
+            tell=self.tell,
+        )
+
+    @cached_property
+    def evidence(self) -> NDArray[np.float64]:
+        """e_wc of the predictor that was chosen, shape ``(word, class)``."""
+        from attnscope.probes.evidence.predictors import CHOSEN
+
+        self.tell("weighing words", 0, 0)
+        return CHOSEN.evidence(self.table.bags)
+
+    @cached_property
+    def attraction(self) -> NDArray[np.float64]:
+        """How much each word attracts attention."""
+        from attnscope.probes.evidence.predictors import attraction
+
+        return attraction(self.evidence)
+
+    @cached_property
+    def picked(self) -> NDArray[np.float64]:
+        """The share of texts in which each word attracts more than all others."""
+        from attnscope.probes.evidence.predictors import picked_share
+
+        return picked_share(self.table.bags, self.attraction)
+
+    @cached_property
+    def ranked(self) -> list[int]:
+        """Numbers of words by how often they are picked, then by how much they attract.
+
+        The number 0, which stands for all rare words, is left out.
+        """
+        order = np.lexsort((-self.attraction, -self.picked))
+        return [int(i) for i in order if i and self.table.bags.texts_with[i]]
+
+    @cached_property
+    def certainty(self) -> Certainty:
+        """Which class each word speaks for, and how surely."""
+        from attnscope.probes.evidence.carried import certainty
+
+        return certainty(self.table.bags)
+
+    @cached_property
+    def accuracy(self) -> WordAccuracy:
+        """How far words alone go on held-out texts."""
+        from attnscope.probes.evidence.held_out import word_accuracy
+
+        self.tell("guessing held-out labels from words", 0, 0)
+        return word_accuracy(self.table.bags, self.seed)
+
+    @cached_property
+    def told(self) -> bool:
+        """Whether a single word is beyond chance; if none is, nothing can be told."""
+        return bool(self.certainty.sure[1:].any())
+
+    def shade(self, text: str, note: str = "") -> ShadedText:
+        """Return a text with the attention that is predicted for it; its label is not needed."""
+        from attnscope.probes.evidence.predictors import predicted_attention
+        from attnscope.report.section import ShadedText
+
+        words = self.table.split(text)
+        weights = predicted_attention(self.attraction, self.table.ids(words))
+        return ShadedText(tuple(words), weights, note)

@@ -9,9 +9,19 @@ from collections.abc import Callable
 
 from attnscope.datasets.kinds import DocumentSet, ParallelText
 from attnscope.prediction.asked import Asked, AskedLabelled
+from attnscope.prediction.facts import data_section
+from attnscope.prediction.shaded import shaded_section
+from attnscope.prediction.verdict import verdict_section
+from attnscope.prediction.words import classes_section, words_section
 from attnscope.report.section import Section
 
-LABELLED: tuple[Callable[[AskedLabelled], Section | None], ...] = ()
+LABELLED: tuple[Callable[[AskedLabelled], Section | None], ...] = (
+    verdict_section,
+    words_section,
+    shaded_section,
+    classes_section,
+    data_section,
+)
 """For texts with labels."""
 PARALLEL: tuple[Callable[[Asked[ParallelText]], Section | None], ...] = ()
 """For sentences with their translations."""

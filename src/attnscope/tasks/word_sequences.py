@@ -29,6 +29,12 @@ SET_APART = "a tenth of the training texts, set apart"
 LEAST = 3
 """How often a word must occur in the training texts to be in the vocabulary (A.8)."""
 _WORDS = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
+UNSPACED = re.compile(
+    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]"
+    "[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u17b4-\u17d3]*"
+)
+"""A letter, with its marks, of a script that has no spaces between words: Han, Kana, Thai, Lao,
+Burmese, Khmer. Each counts as a word, for where words end is not written."""
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{2,}")
 
@@ -62,8 +68,12 @@ class Rule:
         ['well-made', ',', 'but', "it's", '2', 'hours', '!']
         >>> Rule(numbers=True, underscores=True).words("top_10 of 1993, 7 new")
         ['top', '<unk>', 'of', '<unk>', ',', '7', 'new']
+        >>> Rule().words("很好 ok")
+        ['很', '好', 'ok']
         """
         text = _BREAK.sub(" ", text).lower()
+        if not self.spaced and not text.isascii():
+            text = UNSPACED.sub(r" \g<0> ", text)
         if self.underscores:
             text = text.replace("_", " ")
         words = text.split() if self.spaced else _WORDS.findall(text)
