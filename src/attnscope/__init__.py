@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     )
     from attnscope.errors import AttnscopeError
     from attnscope.experiment import Measurement, Problem, Study, run
+    from attnscope.prediction import predict
     from attnscope.report import Figure, Table, bands, curves, ends
     from attnscope.results import findings, write_report
     from attnscope.sweeps import open_point, open_sweep, sweep
@@ -73,6 +74,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     ),
     "errors": ("AttnscopeError",),
     "experiment": ("Measurement", "Problem", "Study", "run"),
+    "prediction": ("predict",),
     "report": ("Figure", "Table", "bands", "curves", "ends"),
     "results": ("findings", "write_report"),
     "sweeps": ("open_point", "open_sweep", "sweep"),

@@ -16,6 +16,8 @@ You train a model         in your training script, three lines:
 You have a theorem        attnscope new mine.py && attnscope run mine.py
                           or see one that stands: attnscope run lu2021.sen --scale quick
 
+You have data             attnscope predict mine.csv      what attention will look at
+
 You teach or are curious  attnscope lab      training in the browser, with a slider
 
 attnscope list            the studies of papers there are

@@ -18,7 +18,7 @@ from attnscope.datasets.readers.newsgroups import read_newsgroups
 from attnscope.datasets.readers.pairs import read_aligned, read_tabbed
 from attnscope.datasets.readers.sms_spam import read_sms_spam
 from attnscope.datasets.readers.stsa import read_stsa
-from attnscope.datasets.readers.table import read_tables, table_format
+from attnscope.datasets.readers.table import Reading, read_tables, table_format
 from attnscope.datasets.readers.wikitext import read_wikitext
 from attnscope.datasets.readers.yelp import read_yelp
 from attnscope.datasets.text import filled, lines, unreadable_as_sentence
@@ -39,7 +39,12 @@ _LABELLED: dict[str, Callable[[Path, DataFile, tuple[str, ...]], dict[str, Split
 }
 
 
-def labelled(data: str | Path, *, data_dir: str | Path | None = None) -> LabelledText:
+def labelled(
+    data: str | Path,
+    *,
+    data_dir: str | Path | None = None,
+    reading: Reading = Reading(),  # noqa: B008 - a frozen value
+) -> LabelledText:
     """Read texts with labels.
 
     Args:
@@ -49,6 +54,7 @@ def labelled(data: str | Path, *, data_dir: str | Path | None = None) -> Labelle
             :func:`~attnscope.datasets.readers.table.read_tables` says what they hold.
         data_dir: the folder of the published sets; by default the one of
             :func:`~attnscope.datasets.place.data_dir`.
+        reading: how a table of your own is read: its columns, and how many rows at most.
 
     Raises:
         AttnscopeError: if it is not there or cannot be read, and if all training texts have the
@@ -61,7 +67,7 @@ def labelled(data: str | Path, *, data_dir: str | Path | None = None) -> Labelle
             splits.update(_LABELLED[dataset.key](path, file, dataset.classes))
         return LabelledText(dataset.key, dataset.classes, splits)
     path = _own(data, "labelled", "a table of your own (.csv or .tsv), or a folder with train.csv")
-    classes, splits = read_tables(_tables(path))
+    classes, splits = read_tables(_tables(path), reading)
     return LabelledText(str(data), classes, splits)
 
 

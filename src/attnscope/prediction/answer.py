@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from attnscope.datasets import documents, labelled, parallel
 from attnscope.datasets.catalogue import CATALOGUE
 from attnscope.datasets.kinds import DocumentSet, LabelledText, ParallelText
-from attnscope.datasets.readers.table import table_format
+from attnscope.datasets.readers.table import Reading, table_format
 from attnscope.errors import AttnscopeError
 from attnscope.prediction.asked import Asked, AskedLabelled, Tell, silent
 from attnscope.prediction.contents import LABELLED, PARALLEL, PLAIN
+from attnscope.prediction.narrowing import drawn, of_classes, refuse_numbers
 from attnscope.prediction.prediction import Prediction
 
+MOST = 200_000
+"""Texts that are counted at most."""
 Sets = LabelledText | ParallelText | DocumentSet
 
 
@@ -23,6 +25,11 @@ def predict(
     data: str | Path | Sets,
     *,
     without: Sequence[str] = (),
+    sentences: Sequence[str] = (),
+    classes: Sequence[str] = (),
+    text: str | None = None,
+    label: str | None = None,
+    most: int = MOST,
     tell: Tell = silent,
     seed: int = 0,
     data_dir: str | Path | None = None,
@@ -34,46 +41,65 @@ def predict(
             line-aligned files ``SOURCE:TARGET``; a file of running text; or a set that was read
             already.
         without: words to leave out of every text, so that the prediction is for data without them.
+        sentences: texts of your own that are shaded too.
+        classes: only texts of these classes; all unless given.
+        text: the column of a table that holds the text, where its name is not a usual one.
+        label: the column that holds the label.
+        most: texts that are counted at most, drawn at random from a larger table.
         tell: hears how far the work is, as ``(what, done, total)``.
         seed: draws samples, where the data are too many to be counted whole.
         data_dir: the folder of the published sets.
 
+    Returns:
+        The prediction: its verdict, its sections, its report.
+
     Raises:
-        AttnscopeError: the data cannot be read, or nothing is known about their kind.
+        AttnscopeError: the data cannot be read, or nothing can be said of their kind.
     """
-    text = read(data, tell=tell, data_dir=data_dir)
+    if most < 1:
+        raise AttnscopeError(f"most = {most}: expected 1 text or more.")
+    reading = Reading(
+        text or "", label or "", most, seed, lambda rows: tell("reading rows", rows, 0)
+    )
+    found = read(data, reading=reading, tell=tell, data_dir=data_dir)
     taken = tuple(dict.fromkeys(word.strip().lower() for word in without if word.strip()))
-    if isinstance(text, LabelledText):
-        asked = AskedLabelled(text, taken, tell, seed)
+    shade = None
+    if isinstance(found, LabelledText):
+        found = drawn(of_classes(found, classes), most, seed)
+        asked = AskedLabelled(found, taken, tell, seed, tuple(sentences))
         made = [write(asked) for write in LABELLED]
-        kind = "labelled"
-    elif isinstance(text, ParallelText):
-        _refuse_without(taken, text.name)
-        made = [write(Asked(text, taken, tell, seed)) for write in PARALLEL]
-        kind = "parallel"
+        kind, shade = "labelled", asked.shade
     else:
-        _refuse_without(taken, text.name)
-        made = [write(Asked(text, taken, tell, seed)) for write in PLAIN]
-        kind = "documents"
+        _labelled_only(found.name, {"without": taken, "sentence": sentences, "classes": classes})
+        if isinstance(found, ParallelText):
+            kind = "parallel"
+            made = [write(Asked(found, taken, tell, seed)) for write in PARALLEL]
+        else:
+            kind = "documents"
+            made = [write(Asked(found, taken, tell, seed)) for write in PLAIN]
     sections = tuple(section for section in made if section is not None)
     if not sections:
-        raise AttnscopeError(f"'{text.name}': nothing can be predicted for {kind} text yet.")
-    command = ["attnscope", "predict", text.name]
-    command += ["--without", *taken] if taken else []
-    keywords = f", without={taken!r}" if taken else ""
+        raise AttnscopeError(
+            f"'{found.name}' is {kind} text, of which nothing can be said yet: expected a table of "
+            "texts and labels."
+        )
+    given = {"without": taken, "sentence": tuple(sentences), "classes": tuple(classes)}
     return Prediction(
-        name=text.name,
+        name=found.name,
         kind=kind,
-        verdict=" ".join(sections[0].sentences[:2]),
-        facts={},
+        verdict=sections[0].sentences[0],
         sections=sections,
-        command=shlex.join(command),
-        python=f"import attnscope\n\nattnscope.predict({text.name!r}{keywords})",
+        settings={"data": found.name, **{name: list(v) for name, v in given.items() if v}},
+        shade=shade,
     )
 
 
 def read(
-    data: str | Path | Sets, *, tell: Tell = silent, data_dir: str | Path | None = None
+    data: str | Path | Sets,
+    *,
+    reading: Reading = Reading(),  # noqa: B008 - a frozen value
+    tell: Tell = silent,
+    data_dir: str | Path | None = None,
 ) -> Sets:
     """Read data of whatever kind they are: told by the catalogue, by a colon, by the name's end."""
     if isinstance(data, LabelledText | ParallelText | DocumentSet):
@@ -86,12 +112,13 @@ def read(
     table = table_format(Path(name)) is not None or os.path.isdir(name)
     if kind == "documents" or (not kind and not table and os.path.isfile(name)):
         return documents(name, data_dir=data_dir)
-    return labelled(name, data_dir=data_dir)
+    return refuse_numbers(labelled(name, data_dir=data_dir, reading=reading))
 
 
-def _refuse_without(words: tuple[str, ...], name: str) -> None:
-    if words:
-        raise AttnscopeError(
-            f"--without {' '.join(words)} with '{name}': expected labelled text, for only there "
-            "can a word give the label away."
-        )
+def _labelled_only(name: str, given: dict[str, Sequence[str]]) -> None:
+    for flag, words in given.items():
+        if words:
+            raise AttnscopeError(
+                f"--{flag} {' '.join(words)[:80]} with '{name}': expected labelled text, for which "
+                "alone it has a meaning."
+            )

@@ -59,9 +59,7 @@ def kept() -> tuple[Held, ...]:
 def judged(model: str = "Snell 2021", start: str = "random") -> list[Held]:
     """Return the sets that nothing was chosen on."""
     return [
-        row
-        for row in kept()
-        if (row.role, row.model, row.start) == ("judged on", model, start)
+        row for row in kept() if (row.role, row.model, row.start) == ("judged on", model, start)
     ]
 
 
@@ -77,8 +75,8 @@ def how_well() -> str:
     worst = min(rows, key=lambda row: row.predicted - row.chance)
     return (
         f"How far to trust this: on {len(rows)} sets that the method was not chosen on, the word "
-        f"attended to most was among the top 5 % predicted in {mean('predicted'):.0f} % of held-out "
-        f"texts ({mean('top1'):.0f} % the very first); a second training says "
+        f"attended to most was among the top 5 % predicted in {mean('predicted'):.0f} % of "
+        f"held-out texts ({mean('top1'):.0f} % the very first); a second training says "
         f"{mean('second_seed'):.0f} %, rarity alone {mean('rarity'):.0f} %, shuffled labels "
         f"{mean('shuffled'):.0f} %, chance {mean('chance'):.0f} %. Weakest: {worst.name}, "
         f"{worst.predicted:.0f} %."
@@ -101,7 +99,7 @@ def calibration_table() -> Table:
         "chance (%)",
         "accuracy (%)",
     )
-    order = sorted(kept(), key=lambda r: (r.model, r.start, r.role, -r.predicted))
+    order: list[Held] = sorted(kept(), key=lambda r: (r.model, r.start, r.role, -r.predicted))
     rows = tuple(
         (
             row.name,

@@ -30,7 +30,9 @@ def data_section(asked: AskedLabelled) -> Section:
             for reason, count in rows.skipped.items()
         ]
     if table.wordless:
-        lines.append(f"{table.wordless:,} texts hold no word; they keep their label and say nothing.")
+        lines.append(
+            f"{table.wordless:,} texts hold no word; they keep their label and say nothing."
+        )
     if table.unspaced:
         lines.append(
             f"{table.unspaced:,} texts are in a script without spaces between words: each of its "

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from attnscope import __version__
+from attnscope.errors import AttnscopeError
 from attnscope.report import Page, publish
-from attnscope.report.section import Section
+from attnscope.report.section import Section, ShadedText
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,20 +22,17 @@ class Prediction:
         name: the set.
         kind: ``"labelled"``, ``"parallel"`` or ``"documents"``.
         verdict: the answer in one sentence or two.
-        facts: what was read, by name: numbers of texts, words, classes, what was left out.
         sections: in the order in which they are read.
-        command: the command line that says the same.
-        python: Python that says the same.
+        settings: what was asked for, JSON values by name.
+        shade: predicts attention for any text, labelled sets only; see :meth:`attention`.
     """
 
     name: str
     kind: str
     verdict: str
-    facts: Mapping[str, Any]
     sections: tuple[Section, ...]
-    command: str = ""
-    python: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    shade: Callable[[str], ShadedText] | None = None
 
     def section(self, name: str) -> Section:
         """Return the section of this name.
@@ -45,6 +45,38 @@ class Prediction:
                 return section
         raise KeyError(name)
 
+    def attention(self, text: str) -> ShadedText:
+        """Return the words of any text with the attention that is predicted for them.
+
+        Raises:
+            AttnscopeError: this is no prediction of labelled text.
+        """
+        if self.shade is None:
+            raise AttnscopeError(
+                f"'{self.name}' is {self.kind} text: expected a prediction of labelled text."
+            )
+        return self.shade(text)
+
+    @property
+    def command(self) -> str:
+        """The command line that says the same."""
+        words = ["attnscope", "predict", self.name]
+        for name, value in self.settings.items():
+            if name != "data":
+                words += [f"--{name}", *value]
+        return shlex.join(words)
+
+    @property
+    def python(self) -> str:
+        """Python that says the same."""
+        spelled = {"sentence": "sentences"}
+        more = "".join(
+            f", {spelled.get(name, name)}={value!r}"
+            for name, value in self.settings.items()
+            if name != "data"
+        )
+        return f"import attnscope\n\nsaid = attnscope.predict({self.name!r}{more})"
+
     def page(self) -> Page:
         """Return the report as data."""
         return Page(
@@ -55,9 +87,17 @@ class Prediction:
             spec=dict(self.settings),
             command=self.command,
             python=self.python,
-            provenance=dict(self.facts),
+            provenance={"attnscope": __version__},
         )
 
-    def write_report(self, folder: str | Path) -> Path:
-        """Write ``report.html`` and the numbers behind it as CSV; return the path of the page."""
-        return publish(Path(folder), self.page())
+    def write_report(self, folder: str | Path, *, figures: Sequence[str] = ()) -> Path:
+        """Write ``report.html`` and the numbers behind it as CSV.
+
+        Args:
+            folder: where to; it is made if it is not there.
+            figures: image files of every figure as well: ``"png"``, ``"svg"``, ``"pdf"``.
+
+        Returns:
+            The path of the page.
+        """
+        return publish(Path(folder), replace(self.page(), images=tuple(figures)))

@@ -15,7 +15,7 @@ NAMED = 8
 
 
 def verdict_section(asked: AskedLabelled) -> Section:
-    """Say whether single words suffice, whether there is nothing in words, or that none can tell."""
+    """Say whether single words suffice, whether words say nothing, or that none can tell."""
     return Section("verdict", "What to expect", (*_verdict(asked), *_rest(asked)))
 
 
@@ -36,8 +36,8 @@ def _verdict(asked: AskedLabelled) -> tuple[str, ...]:
     by_one = found.one_word.share - found.majority.share
     if by_one >= SUFFICE * gained:
         said = (
-            "Single words suffice, as far as words go: the one word of a text that says most finds the label of "
-            f"{found.one_word.share:.1%} of held-out texts, all words together find "
+            "Single words suffice, as far as words go: the one word of a text that says most finds "
+            f"the label of {found.one_word.share:.1%} of held-out texts, all words together find "
             f"{found.bag.share:.1%}. Attention will settle on such words."
         )
     else:

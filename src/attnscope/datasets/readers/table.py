@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from attnscope.datasets.kinds import EMPTY_TEXT, Rows, Split
@@ -21,13 +23,39 @@ _RULE = (
 )
 
 
+NOT_DRAWN = "not among those drawn at random"
+STRIDE = 20_000
+"""Rows between two reports of progress."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read.
+
+    Args:
+        text: name of the column of texts; one of :data:`TEXT_NAMES` unless given.
+        label: name of the column of labels; one of :data:`LABEL_NAMES` unless given.
+        most: rows that are held at most, drawn at random, each as likely as any other; 0 for all.
+        seed: draws them.
+        tell: hears the number of rows read so far.
+    """
+
+    text: str = ""
+    label: str = ""
+    most: int = 0
+    seed: int = 0
+    tell: Callable[[int], None] | None = None
+
+
 def table_format(path: Path) -> str | None:
     """Return ``"csv"`` or ``"tsv"`` by the name of the file, packed or not, or None."""
     name = path.name.lower().removesuffix(".gz").removesuffix(".xz")
     return next((kind for kind in ("csv", "tsv") if name.endswith(f".{kind}")), None)
 
 
-def read_tables(paths: dict[str, Path]) -> tuple[tuple[str, ...], dict[str, Split]]:
+def read_tables(
+    paths: dict[str, Path], reading: Reading = Reading()
+) -> tuple[tuple[str, ...], dict[str, Split]]:
     """Read a table for each split; return the classes and the splits.
 
     A header is recognised by its names (any case): a text column is one of
@@ -43,8 +71,8 @@ def read_tables(paths: dict[str, Path]) -> tuple[tuple[str, ...], dict[str, Spli
         AttnscopeError: with file and line, for a record of another form, and for a label that the
             training table does not have.
     """
-    tables = {split: _Table(path) for split, path in paths.items()}
-    classes = _ordered(set(tables["train"].labels))
+    tables = {split: _Table(path, reading) for split, path in paths.items()}
+    classes = _ordered(tables["train"].known)
     splits = {}
     for split, table in tables.items():
         rows = Rows(classes)
@@ -58,19 +86,22 @@ def read_tables(paths: dict[str, Path]) -> tuple[tuple[str, ...], dict[str, Spli
 class _Table:
     """The records of one file: label, text and line, a row a few dozen bytes beside its text."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, reading: Reading) -> None:
+        self.path, self.reading = path, reading
         self.skipped: Counter[str] = Counter()
         self.labels: list[str] = []
         self.texts: list[str] = []
         self.lines = array("q")
+        self.dice = random.Random(reading.seed)
         known: dict[str, str] = {}
+        self.known = known.keys()
+        seen = 0
         columns: tuple[int, int, int] | None = None  # label, text, and how many there are
         header = False
         for number, fields in self._rows():
             place = Place(str(path), number)
             if columns is None:
-                named = _header(fields)
+                named = _header(fields, reading, place)
                 header = named is not None
                 columns = named or (0, 1, 2)
                 if header:
@@ -84,15 +115,29 @@ class _Table:
             if not label:
                 raise place.error("the label is empty. Expected a label for every text.")
             if text.strip():
-                self.labels.append(known.setdefault(label, label))
-                self.texts.append(text)
-                self.lines.append(number)
+                seen += 1
+                self._keep(seen, known.setdefault(label, label), text, number)
             else:
                 self.skipped[EMPTY_TEXT] += 1
+        if seen > len(self.texts):
+            self.skipped[NOT_DRAWN] = seen - len(self.texts)
         if not self.texts:
             raise AttnscopeError(f"'{path}' holds no text with a label. {_RULE}")
         if not header:
             self._doubt()
+
+    def _keep(self, seen: int, label: str, text: str, number: int) -> None:
+        """Keep a row, or let it take the place of another one (Vitter 1985, algorithm R)."""
+        if self.reading.tell is not None and seen % STRIDE == 0:
+            self.reading.tell(seen)
+        if not self.reading.most or len(self.texts) < self.reading.most:
+            self.labels.append(label)
+            self.texts.append(text)
+            self.lines.append(number)
+            return
+        place = self.dice.randrange(seen)
+        if place < self.reading.most:
+            self.labels[place], self.texts[place], self.lines[place] = label, text, number
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         if table_format(self.path) == "tsv":
@@ -116,21 +161,39 @@ class _Table:
             )
 
 
-def _header(fields: Sequence[str]) -> tuple[int, int, int] | None:
+def _header(fields: Sequence[str], reading: Reading, place: Place) -> tuple[int, int, int] | None:
     names = [name.strip().lower() for name in fields]
-    found = [
-        next((names.index(name) for name in known if name in names), None)
-        for known in (LABEL_NAMES, TEXT_NAMES)
-    ]
+    shown = ", ".join(repr(name.strip()[:40]) for name in fields[:20])
+    found = []
+    for asked, known, flag in (
+        (reading.label, LABEL_NAMES, "--label"),
+        (reading.text, TEXT_NAMES, "--text"),
+    ):
+        if asked and asked.strip().lower() not in names:
+            raise place.error(f"there is no column '{asked}' ({flag}): expected one of {shown}.")
+        wanted = (asked.strip().lower(),) if asked else known
+        found.append(next((names.index(name) for name in wanted if name in names), None))
     label, text = found
-    return None if label is None or text is None else (label, text, len(fields))
+    if label is not None and text is not None:
+        return label, text, len(fields)
+    if (label is None) != (text is None):
+        what, flag, known = (
+            ("label", "--label", LABEL_NAMES) if label is None else ("text", "--text", TEXT_NAMES)
+        )
+        # A label such as "review" may stand in a table without a header, beside a text.
+        if all(name.replace("_", "").isalnum() for name in names):
+            raise place.error(
+                f"the header {shown} names no {what} column: expected one of {', '.join(known)}. "
+                f"`attnscope predict` takes the name of another by {flag} COLUMN."
+            )
+    return None
 
 
 def _without(labels: Counter[str], one: str) -> list[int]:
     return [count for label, count in labels.items() if label != one]
 
 
-def _ordered(labels: set[str]) -> tuple[str, ...]:
+def _ordered(labels: Iterable[str]) -> tuple[str, ...]:
     try:
         return tuple(sorted(labels, key=lambda label: (int(label), label)))
     except ValueError:

@@ -34,9 +34,10 @@ class LabelledBags:
             raise AttnscopeError(
                 f"{self.counts.shape[0]} texts and {len(self.labels)} labels: expected as many."
             )
-        if len(self.labels) and not 0 <= int(self.labels.min()) <= int(self.labels.max()) < self.classes:
+        low, high = self.labels.min(initial=0), self.labels.max(initial=0)
+        if low < 0 or high >= self.classes:
             raise AttnscopeError(
-                f"labels go from {self.labels.min()} to {self.labels.max()}: expected 0 to "
+                f"labels go from {low} to {high}: expected 0 to "
                 f"{self.classes - 1}, for {self.classes} classes."
             )
 

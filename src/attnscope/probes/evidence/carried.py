@@ -67,7 +67,9 @@ def certainty(bags: LabelledBags) -> Certainty:
     total, n = bags.prior * len(bags), float(len(bags))
     with_word = bags.texts_with[:, None]
     inside, outside = bags.by_class, with_word - bags.by_class
-    cells = [np.maximum(cell, 0.0) for cell in (inside, outside, total - inside, n - total - outside)]
+    cells = [
+        np.maximum(cell, 0.0) for cell in (inside, outside, total - inside, n - total - outside)
+    ]
     fitted = [
         share * size / n
         for share, size in (

@@ -38,7 +38,7 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True)
 class Rarity:
-    """Rarity alone: the same idf for every class. It knows no label, and is what others must beat."""
+    """Rarity alone, the same idf for every class: it knows no label, and others must beat it."""
 
     name: str = "rarity (idf)"
 
@@ -153,7 +153,7 @@ class Mixture:
 
 CHOSEN = Mixture((LogOdds(1.0), WeightIdf(0.1)))
 """What `attnscope predict` uses: of :data:`FAMILY` the one that agreed best with learned attention
-on the sets it was chosen on (:mod:`attnscope.studies.predict`), before the others were looked at."""
+on the sets it was chosen on (:mod:`attnscope.studies.predict`), before others were looked at."""
 FAMILY: tuple[Predictor, ...] = (
     LogOdds(1.0),
     LogOdds(3.0),
@@ -196,7 +196,9 @@ def picked_share(bags: LabelledBags, attraction: Floats) -> Floats:
     return np.bincount(best[best >= 0], minlength=bags.words) / max(len(bags), 1)
 
 
-def predicted_attention(attraction: Floats, ids: np.ndarray, sharpness: float = SHARPNESS) -> Floats:
+def predicted_attention(
+    attraction: Floats, ids: np.ndarray, sharpness: float = SHARPNESS
+) -> Floats:
     """Return α ∝ exp(κ a_w) over the words of one text.
 
     Args:

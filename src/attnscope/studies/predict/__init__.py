@@ -1,0 +1,18 @@
+"""Predictions from data alone, held against what attention then learns.
+
+import attnscope
+from attnscope.studies.predict import Labelled
+
+run = attnscope.run(Labelled(sets=("sst2",)))
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attnscope.lazy import attach
+
+if TYPE_CHECKING:
+    from attnscope.studies.predict.labelled import Labelled
+
+__getattr__, __dir__, __all__ = attach(__name__, {"labelled": ("Labelled",)})
