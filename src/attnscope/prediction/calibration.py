@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from attnscope.report.page import Table
+from attnscope.report.page import Cell, Table
 
 KEPT = "calibration.json"
 
@@ -100,7 +100,7 @@ def calibration_table() -> Table:
         "accuracy (%)",
     )
     order: list[Held] = sorted(kept(), key=lambda r: (r.model, r.start, r.role, -r.predicted))
-    rows = tuple(
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             row.name,
             row.role,

@@ -29,11 +29,11 @@ def figures_of(study: Labelled, run: Readings) -> list[Figure]:
         for shift, name in enumerate(DRAWN):
             values = agreed.sel(predictor=name).transpose("seed", "case").to_numpy()[:, order]
             mean, low, high = mean_interval(values)
-            known = np.isfinite(low).all()
+            known = bool(np.isfinite(low).all())
             x = np.arange(len(order)) + 0.15 * (shift - 1.5)
             label = "prediction" if name == CHOSEN_NAME else name
             ends = (low, high) if known else (None, None)
-            marks.append(Dots(x, mean, *ends, label, shift))
+            marks.append(Dots(x, mean, ends[0], ends[1], label, shift))
         names = [cases[i].rsplit(", ", 1)[0] for i in order]
         panels.append(
             Panel(

@@ -10,7 +10,7 @@ import xarray as xr
 
 from attnscope.probes.attention_shape import relative_entropy
 from attnscope.probes.intervals import mean_interval
-from attnscope.report import Table
+from attnscope.report import Cell, Table
 from attnscope.studies.predict.labelled.compared import (
     CHANCE,
     CHOSEN_NAME,
@@ -42,7 +42,7 @@ def tables_of(study: Labelled, run: Readings) -> list[Table]:
 
 def summary_table(study: Labelled, run: Readings) -> Table:
     """Agreement of the prediction and of what it is held against, case by case."""
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for case, name in _cases(study):
         agreed = run.of(case).theory.agreement
         top = agreed.sel(measure=MEASURES[0])
@@ -88,7 +88,7 @@ def family_table(study: Labelled, run: Readings) -> Table:
             if own:
                 columns.append(f"{model}, {what} {len(own)} sets (%)")
                 parts.append(agreed.sel(case=own).mean("case"))
-    rows = tuple(
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
         (name, *(round(float(part.sel(predictor=name, measure=MEASURES[0])), 1) for part in parts))
         for name in PREDICTORS
     )
