@@ -4,46 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 import xarray as xr
 
+from attnscope.engines.device import choosing
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import RUNS, Experiment, Interrupted
 from attnscope.experiment.signals import Stop, stopping
 from attnscope.sweeps.axes import Axis, Grid, Over, axes_of, key, said
+from attnscope.sweeps.crew import Jobs, crew_for
 from attnscope.sweeps.folder import SweepFolder, Writer, fill
-from attnscope.sweeps.point import do_point
 from attnscope.sweeps.refine import Refinement
 from attnscope.sweeps.tree import open_sweep
 from attnscope.trajectory.folder import holds_something
 from attnscope.trajectory.lock import Lock
 from attnscope.trajectory.staging import clear, new_folder
-from attnscope.workers import Here, Pool
+from attnscope.workers import Pool
+from attnscope.workers.cluster import LOCAL, Needs, check_way
 
+MANY = 64
+"""Points that refining may ask for at once, about."""
 HOPELESS = 5
 """Points that may fail one after the other, from the first on, before the sweep gives up."""
-Hear = Callable[[int, str, Any], None]
-
-
-class Jobs(Protocol):
-    """What does jobs: a pool of processes, of a cluster, or this process."""
-
-    def add(self, *args: Any) -> int:
-        """Give another job."""
-
-    def listen(self, hear: Hear) -> None:
-        """Pass on what jobs say until all are done."""
-
-    def rest(self, hear: Hear) -> None:
-        """Pass on what was said while stopping."""
-
-    def stop(self) -> None:
-        """Ask jobs to stop, and wait until they have."""
 
 
 class Listener(Protocol):
@@ -66,6 +52,10 @@ def sweep(
     listener: Listener | None = None,
     command: str = "",
     part: tuple[int, int] | None = None,
+    on: str = LOCAL,
+    cpus: int = 1,
+    gpus: float = 0.0,
+    device: str | None = None,
 ) -> xr.DataTree:
     """Run a study at every point of a grid of settings.
 
@@ -89,6 +79,10 @@ def sweep(
         listener: hears how far it is.
         command: the command line that asks for this, kept in the manifest.
         part: do only the points of one part of several, as ``(3, 40)``.
+        on: where points are done, as for :func:`attnscope.run`: here, or on a Ray cluster.
+        cpus: processors that a point takes of a node of a cluster.
+        gpus: graphics processors that it takes.
+        device: where tensors lie while a model is trained, as for :func:`attnscope.run`.
 
     Returns:
         One tree with the swept fields as dimensions, see :func:`open_sweep`.
@@ -105,9 +99,14 @@ def sweep(
     refinement = None
     if refine is not None:
         refinement = Refinement(grid, refine, within, most_seeds or 4 * study.seeds)
+    check_way(on)
+    needs = Needs(cpus, gpus)
     path = Path(out) if out is not None else RUNS / name_of(grid)
-    with place_of(grid, path, command, overwrite=overwrite) as (folder, lock):
-        _go(folder, grid, workers, listener, lock, refinement, part)
+    with (
+        choosing(device, check=on == LOCAL),
+        place_of(grid, path, command, overwrite=overwrite) as (folder, lock),
+    ):
+        _go(folder, grid, listener, lock, refinement, part, on, workers, needs)
         return open_sweep(folder.path)
 
 
@@ -201,25 +200,30 @@ def check_same(folder: SweepFolder, grid: Grid, source: str) -> list[Axis]:
 
 
 def source_of(study: Experiment) -> str:
-    """Return what tells the code of a study from any other: its own module or package."""
-    try:
-        file = Path(inspect.getfile(type(study)))
-    except (TypeError, OSError):
-        return "unknown"  # Typed into a session.
-    ours = "studies" in file.parts and file.parent.parent.name != "studies"
-    files = sorted(file.parent.glob("*.py")) if ours else [file]
-    text = b"".join(each.read_bytes() for each in files if each.is_file())
-    return hashlib.sha256(text).hexdigest()[:16] if text else "unknown"
+    """Return what tells the code of a study from any other: its module and those it builds on."""
+    files: set[Path] = set()
+    for base in type(study).__mro__:
+        if base.__module__.startswith((Experiment.__module__.rpartition(".")[0], "builtins")):
+            continue  # What all studies have in common is not this study.
+        with suppress(TypeError, OSError):  # Typed into a session.
+            file = Path(inspect.getfile(base))
+            # A study that is a folder is all files in it.
+            alone = base.__module__.count(".") < 4
+            files |= {file} if alone else set(file.parent.glob("*.py"))
+    texts = [file.read_bytes() for file in sorted(files) if file.is_file()]
+    return hashlib.sha256(b"".join(texts)).hexdigest()[:16] if texts else "unknown"
 
 
 def _go(
     folder: SweepFolder,
     grid: Grid,
-    workers: int | None,
     listener: Listener | None,
     lock: Lock,
     refinement: Refinement | None,
     part: tuple[int, int] | None,
+    on: str,
+    workers: int | None,
+    needs: Needs,
 ) -> None:
     """Do the points that are not there, then those that refining asks for."""
     writer = Writer(folder)
@@ -231,25 +235,27 @@ def _go(
         if not turn.wanted:
             writer.tell(status=_status(writer, turn))
             return
-        count = min(workers or os.cpu_count() or 1, len(turn.wanted) if not refinement else 64)
-        jobs = _jobs(turn.arguments(), count, lock, stop)
-        turn.jobs = jobs
         try:
-            try:
-                if isinstance(jobs, Here):
-                    jobs.listen(turn.hear)
-                else:
-                    with stop.at_once():
-                        jobs.listen(turn.hear)
-            finally:
-                jobs.stop()
-                jobs.rest(turn.hear)
-                writer.tell(status=_status(writer, turn))
+            with crew_for(
+                len(turn.wanted),
+                turn.arguments,
+                turn.title,
+                lock,
+                stop,
+                on=on,
+                workers=workers,
+                needs=needs,
+                most=len(turn.wanted) if refinement is None else MANY,
+            ) as turn.jobs:
+                _listen(turn, stop)
         except KeyboardInterrupt:
             raise Interrupted(
                 f"interrupted: {turn.complete} of {turn.total} points are done and kept in "
-                f"{folder.path}, and so is how far the others were. Go on with the same command."
+                f"{folder.path}, and so is how far the others were. Go on with the same command.",
+                stop.signal,
             ) from None
+        finally:
+            writer.tell(status=_status(writer, turn))
     if turn.failed:
         values, why = turn.failed[0]
         raise AttnscopeError(
@@ -259,10 +265,21 @@ def _go(
         )
 
 
-def _jobs(arguments: Sequence[tuple[Any, ...]], count: int, lock: Lock, stop: Stop) -> Jobs:
-    if count == 1:
-        return Here(do_point, arguments, stop.is_set)
-    return Pool(do_point, arguments, count, [lock.descriptor])
+def _listen(turn: _Turn, stop: Stop) -> None:
+    """Keep what workers say until all points are done."""
+    jobs = turn.jobs
+    assert jobs is not None
+    try:
+        if isinstance(jobs, Pool):
+            with stop.at_once():
+                jobs.listen(turn.hear)
+        else:
+            jobs.listen(turn.hear)  # It looks between two messages whether somebody asked to end.
+    finally:
+        jobs.stop()
+        jobs.rest(turn.hear)
+    if stop.is_set():
+        raise KeyboardInterrupt
 
 
 class _Turn:
@@ -300,7 +317,7 @@ class _Turn:
                 continue
             self.wanted.append((dict(values), study))
             if self.jobs is not None:
-                self.jobs.add(*self._arguments(len(self.wanted) - 1))
+                self.jobs.add()
 
     def ask_more(self) -> None:
         """Want what refining needs next."""
@@ -311,13 +328,14 @@ class _Turn:
             for values, seeds in self.refinement.wants(self.writer.known):
                 self.ask([values], seeds)
 
-    def arguments(self) -> list[tuple[Any, ...]]:
-        """Return the arguments of the jobs that are wanted."""
-        return [self._arguments(number) for number in range(len(self.wanted))]
-
-    def _arguments(self, number: int) -> tuple[Any, ...]:
+    def arguments(self, number: int, args: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+        """Return what a point needs, with all that has come back from it by now."""
         values, study = self.wanted[number]
         return study, self.writer.packed(values), self.writer.state(values)
+
+    def title(self, number: int) -> str:
+        """Return what a point is called."""
+        return f"the point {said(self.wanted[number][0])}"
 
     def hear(self, number: int, kind: str, value: Any) -> None:
         """Keep what a worker says."""

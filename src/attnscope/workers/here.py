@@ -19,6 +19,7 @@ class Here:
         function: is called as ``function(*args, job)``.
         jobs: the arguments of each.
         stopped: whether the job under way should return soon.
+        args_now: returns the arguments of a job at the moment it begins.
     """
 
     def __init__(
@@ -26,8 +27,10 @@ class Here:
         function: Callable[..., object],
         jobs: Iterable[tuple[Any, ...]],
         stopped: Callable[[], bool] = lambda: False,
+        *,
+        args_now: Callable[[int, tuple[Any, ...]], tuple[Any, ...]] = lambda _, args: args,
     ) -> None:
-        self._function, self._stopped = function, stopped
+        self._function, self._stopped, self._args_now = function, stopped, args_now
         self._pending: deque[tuple[int, tuple[Any, ...]]] = deque()
         self._given = 0
         for each in jobs:
@@ -48,7 +51,8 @@ class Here:
         while self._pending:
             number, args = self._pending.popleft()
             try:
-                value = self._function(*args, _Job(number, hear, self._stopped))
+                given = self._args_now(number, args)
+                value = self._function(*given, _Job(number, hear, self._stopped))
             except AttnscopeError as error:
                 if not self._stopped():
                     hear(number, "sorry", str(error))

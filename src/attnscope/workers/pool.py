@@ -27,6 +27,8 @@ class Pool:
         jobs: the arguments of each.
         workers: how many processes.
         holding: files that stay open over there, such as the lock of the folder they write to.
+        args_now: returns the arguments of a job at the moment it is handed out, given its number
+            and those it had; so that large ones are not in memory all at once.
     """
 
     def __init__(
@@ -35,8 +37,10 @@ class Pool:
         jobs: Iterable[tuple[Any, ...]],
         workers: int,
         holding: Sequence[int] = (),
+        *,
+        args_now: Callable[[int, tuple[Any, ...]], tuple[Any, ...]] = lambda _, args: args,
     ) -> None:
-        self._function = function
+        self._function, self._args_now = function, args_now
         self._pending: SimpleQueue[tuple[int, tuple[Any, ...]] | None] = SimpleQueue()
         self._given = self._left = 0
         for each in jobs:
@@ -86,7 +90,7 @@ class Pool:
         kind = "part"
         value: Any = None
         try:
-            worker.send(self._function, *args)
+            worker.send(self._function, *self._args_now(number, args))
             while kind == "part":
                 kind, value = worker.receive()
                 self._messages.put((number, kind, value))

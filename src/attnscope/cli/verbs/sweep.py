@@ -12,6 +12,7 @@ from attnscope.cli.arguments import Parser, add_limits, add_quiet, apply_limits,
 from attnscope.cli.folders import is_sweep
 from attnscope.cli.verbs import run
 from attnscope.cli.verbs.report import add_figures, beside
+from attnscope.cli.where import add_where, place_of
 from attnscope.errors import AttnscopeError
 from attnscope.limits import POINTS
 
@@ -40,6 +41,7 @@ def arguments(parser: Parser, words: list[str]) -> None:
     else:
         parser.add_argument("study", nargs="?", metavar="DIR", help="the folder of a sweep")
         parser.add_argument("--workers", type=whole, metavar="N", help="processes side by side")
+        add_where(parser)
         add_figures(parser)
         add_quiet(parser)
         parser.set_defaults(folder=True, report=True, strict=False)
@@ -135,6 +137,7 @@ def call(options: Namespace) -> int:
             most_seeds=options.most_seeds,
             listener=listener,
             command=command,
+            **place_of(options),
         )
     return _end(tree, options)
 
@@ -176,6 +179,7 @@ def _of_folder(options: Namespace) -> int:
                 within=options.within,
                 most_seeds=options.most_seeds,
                 listener=listener,
+                **place_of(options),
             )
     if options.shard:
         say(f"part {options.shard}: {tree.attrs['status']}, in {tree.attrs['path']}")

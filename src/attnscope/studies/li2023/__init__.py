@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from attnscope.studies.li2023.attention import AttentionStudy
     from attnscope.studies.li2023.embedding import Embedding
     from attnscope.studies.li2023.multilayer import Multilayer
+    from attnscope.studies.li2023.one_onset import OneOnset
     from attnscope.studies.li2023.onset import OnsetStudy
     from attnscope.studies.li2023.optimum import Optimum
     from attnscope.studies.li2023.pretrained import Pretrained
@@ -21,6 +22,7 @@ __getattr__, __dir__, __all__ = attach(
         "attention": ("AttentionStudy",),
         "embedding": ("Embedding",),
         "multilayer": ("Multilayer",),
+        "one_onset": ("OneOnset",),
         "onset": ("OnsetStudy",),
         "optimum": ("Optimum",),
         "pretrained": ("Pretrained",),
