@@ -32,6 +32,7 @@ class Held:
         shuffled: by the same predictor with shuffled labels.
         accuracy: of the trained model.
         texts: texts that were looked at.
+        seeds: trainings.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Held:
     shuffled: float
     accuracy: float
     texts: int
+    seeds: int
 
 
 @lru_cache(maxsize=1)

@@ -29,8 +29,12 @@ REACH = 1.1
 FIRST = 30.0
 """Percent of texts whose first word is to be named, over all judged sets."""
 WHOSE = (
-    "Attention of this model goes to words that say little by themselves, or differs so much from "
-    "seed to seed that there is little to predict."
+    "Where attention goes to words that say little by themselves, or differs so much from seed to "
+    "seed that there is little to predict, data alone cannot name it."
+)
+ALIKE = (
+    "Where trainings come to the same attention whatever the seed (a bag of words has one score a "
+    "word; GloVe gives all runs the same start), a second one is a ceiling that nothing exceeds."
 )
 
 
@@ -69,7 +73,7 @@ def claims_of(study: Labelled) -> list[Claim]:
                 ((RARITY, judged, 1.0), "rarity in the place of the prediction"),
                 measure="mean A(α, v) less that of another seed (percentage points)",
                 each=False,
-                reason=WHOSE,
+                reason=ALIKE,
             ),
             Claim(
                 f"reach-{key}",
@@ -80,7 +84,7 @@ def claims_of(study: Labelled) -> list[Claim]:
                 ((RARITY, judged, REACH), "rarity in the place of the prediction"),
                 measure=f"mean A(α, v) less {REACH:g} times that of another seed (points)",
                 each=False,
-                reason=WHOSE,
+                reason=ALIKE,
             ),
             Claim(
                 f"first-{key}",
