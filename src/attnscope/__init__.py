@@ -4,9 +4,8 @@ Train a model with its whole trajectory recorded, lay closed-form theory over it
 and numbers whether the theory held::
 
     import attnscope
-    from attnscope.studies.lu2021 import Sen
 
-    run = attnscope.run(Sen())              # an xarray.DataTree
+    run = attnscope.run("lu2021.sen")       # an xarray.DataTree
     for finding in attnscope.findings(run):
         print(finding.verdict, finding.sentence)
     attnscope.write_report(run)             # one HTML file
@@ -41,10 +40,12 @@ if TYPE_CHECKING:
         snapshots,
     )
     from attnscope.errors import AttnscopeError
-    from attnscope.experiment import Measurement, Problem, Study, run
+    from attnscope.experiment import Measurement, Problem, Study
+    from attnscope.notebook import figures, show
     from attnscope.prediction import predict
     from attnscope.report import Figure, Table, bands, curves, ends
     from attnscope.results import findings, write_report
+    from attnscope.running import run
     from attnscope.sweeps import open_point, open_sweep, sweep
     from attnscope.training import train
     from attnscope.trajectory import Readings, crossing, final, initial, open_run
@@ -73,10 +74,12 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "snapshots",
     ),
     "errors": ("AttnscopeError",),
-    "experiment": ("Measurement", "Problem", "Study", "run"),
+    "experiment": ("Measurement", "Problem", "Study"),
+    "notebook": ("figures", "show"),
     "prediction": ("predict",),
     "report": ("Figure", "Table", "bands", "curves", "ends"),
     "results": ("findings", "write_report"),
+    "running": ("run",),
     "sweeps": ("open_point", "open_sweep", "sweep"),
     "training": ("train",),
     "trajectory": ("Readings", "crossing", "final", "initial", "open_run"),

@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from attnscope.catalogue import of_tree, summary
-from attnscope.claims import Finding, examine_all
+from attnscope.claims import Finding, Findings, examine_all
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Experiment
 from attnscope.report import Page, Table, files_of, publish
@@ -27,10 +27,14 @@ from attnscope.trajectory.lock import REPORT, Lock
 from attnscope.trajectory.manifest import WATCHED
 
 
-def findings(tree: xr.DataTree) -> list[Finding]:
-    """Decide every claim of the experiment that a trajectory came from."""
+def findings(tree: xr.DataTree) -> Findings:
+    """Decide every claim of the experiment that a trajectory came from.
+
+    Returns:
+        A list of findings; a notebook shows it as a table, and it has ``to_dataframe()``.
+    """
     experiment = of_tree(tree)
-    return examine_all(experiment.claims(), experiment.read(tree))
+    return Findings(examine_all(experiment.claims(), experiment.read(tree)))
 
 
 def printed(tree: xr.DataTree) -> list[Table]:

@@ -11,11 +11,13 @@ from attnscope.claims.claim import (
     examine_all,
     within,
 )
+from attnscope.claims.findings import Findings
 
 __all__ = [
     "Claim",
     "Criterion",
     "Finding",
+    "Findings",
     "above",
     "below",
     "call",

@@ -157,7 +157,7 @@ class Claim:
         ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Finding:
     """What a claim came to on one trajectory. All fields are JSON values."""
 
@@ -181,6 +181,9 @@ class Finding:
     measure: str
     control_undecided: bool = False
     """Whether the control neither fails nor passes: one seed, or an interval across the edge."""
+
+    def __repr__(self) -> str:
+        return f"Finding({self.key}: {self.verdict}, {self.ours:.4g} must be {self.criterion})"
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as a dictionary; JSON has no NaN, so what is unknown is ``None``."""

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from attnscope.errors import AttnscopeError, nearest
 from attnscope.limits import Limit
 
+NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|-(inf|nan)$", re.IGNORECASE)
 QUOTED = 80
 """Characters of a word that are quoted."""
 
@@ -23,6 +24,8 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(allow_abbrev=False, exit_on_error=False, **given)
+        # What argparse itself takes for a number has no exponent: -1e-3 would be a flag.
+        self._negative_number_matcher = NEGATIVE
         self.spellings: dict[str, str | None] = {}
         """Older spellings of flags with the new ones; ``None`` for a flag that is gone."""
 
@@ -61,19 +64,14 @@ class Parser(argparse.ArgumentParser):
         self._complain(argparse.ArgumentError(None, message))
 
     def _plain(self, words: Sequence[str]) -> list[str]:
-        """Spell flags as they are declared, and tie negative numbers to their flags."""
+        """Spell flags as they are declared."""
         plain: list[str] = []
         for place, word in enumerate(words):
             if word == "--":
                 return [*plain, *words[place:]]
             flag, equals, value = word.partition("=")
             if not flag.startswith("--"):
-                # argparse takes -1e-3 for a flag.
-                tied = plain and plain[-1] in self._option_string_actions and _negative(word)
-                if tied and self._option_string_actions[plain[-1]].nargs is None:
-                    plain[-1] += f"={word}"
-                else:
-                    plain.append(word)
+                plain.append(word)
                 continue
             if equals and value == "--":
                 raise AttnscopeError(f"'{word}': expected a value after '='.")
@@ -230,13 +228,6 @@ def _read(kind: Callable[[str], Any], text: str, expected: str) -> Any:
         return kind(text)
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(f"{_cut(text)}: expected {expected}") from None
-
-
-def _negative(word: str) -> bool:
-    try:
-        return word.startswith("-") and float(word) <= 0
-    except ValueError:
-        return False
 
 
 def _cut(text: str) -> str:

@@ -1,5 +1,7 @@
 """Two ways through training with one signature: step by step, and as a flow."""
 
+import torch
+
 from attnscope.engines.chunks import Chunked
 from attnscope.engines.descent import Descent
 from attnscope.engines.flow import Flow
@@ -17,6 +19,7 @@ from attnscope.engines.sink import Checkpoint, Memory, Sink
 from attnscope.engines.solution import Outcome, Solution
 from attnscope.engines.steps import Adam, Sgd, Steps
 from attnscope.engines.stopping import LossBelow, Patience
+from attnscope.needs import check_torch
 
 __all__ = [
     "Adam",
@@ -42,3 +45,5 @@ __all__ = [
     "Switch",
     "snapshots",
 ]
+
+check_torch(torch.__version__)

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -58,12 +59,34 @@ class Experiment(metaclass=Flat):
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
+        if "__repr__" not in vars(cls):
+            # One line, also for the dataclasses that studies are.
+            cls.__repr__ = Experiment.__repr__  # type: ignore[method-assign]
         if not _is_ours(cls.__module__):
             KNOWN[cls.name()] = cls
 
     def __post_init__(self) -> None:
         check_fields(self)
         self.check()
+
+    def __repr__(self) -> str:
+        default = type(self)().to_json()
+        changes = {n: v for n, v in self.to_json().items() if v != default.get(n)}
+        return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v in changes.items())})"
+
+    def _repr_html_(self) -> str:
+        """Show the settings, for notebooks; what is not the paper's stands out."""
+        default = type(self)().to_json()
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{'<b>' * (value != default.get(name))}"
+            f"{escape(_said(value))}</td></tr>"
+            for name, value in self.to_json().items()
+        )
+        runs = len(self.runs())
+        return (
+            f"<b>{escape(self.name())}</b>, {runs} run{'s' * (runs != 1)}"
+            f"<details><summary>settings</summary><table>{rows}</table></details>"
+        )
 
     def check(self) -> None:
         """Check what the bounds of single fields cannot say; raise an ``AttnscopeError``."""

@@ -162,7 +162,7 @@ class Surface:
     zrange: tuple[float, float] | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Figure:
     """Panels side by side, with a caption that can stand alone.
 
@@ -181,3 +181,17 @@ class Figure:
     panels: tuple[Panel, ...]
     columns: int = 3
     surfaces: tuple[Surface, ...] = ()
+
+    def __repr__(self) -> str:
+        count = len(self.panels) + len(self.surfaces)
+        return f"Figure({self.name!r}, {count} panel{'s' * (count != 1)}: {self.title})"
+
+    def _repr_png_(self) -> bytes:
+        """Draw it, for notebooks."""
+        from io import BytesIO
+
+        from attnscope.report.static import draw
+
+        file = BytesIO()
+        draw(self).savefig(file, format="png", dpi=90)
+        return file.getvalue()

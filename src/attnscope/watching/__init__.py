@@ -21,6 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attnscope.needs import check_torch
 from attnscope.watching.facts import block_facts, optimizer_facts
 from attnscope.watching.introduction import describe
 from attnscope.watching.matrices import MATRICES, find_projections
@@ -46,6 +47,8 @@ from attnscope.watching.scope import Scope
 from attnscope.watching.selection import ReadingPlan, Wanted, select
 from attnscope.watching.tokens import IDS_KEPT, Tokens, read_tokens
 from attnscope.watching.track import Every
+
+check_torch(torch.__version__)
 
 __all__ = ["Every", "Moment", "Reading", "Scope", "mass_on", "watch"]
 

@@ -35,23 +35,23 @@ FLUSH = 5.0
 class Scope:
     """A recording that is going on; made by :func:`attnscope.watch`.
 
-    It ends with its ``with`` block, or with :meth:`close`; a process that ends without either
-    writes what is left. ``count`` is the number of steps taken; set it before the recording begins
-    if training goes on from a checkpoint.
+    It ends with its ``with`` block or :meth:`close`; a process that just ends writes what is left.
+    ``count`` is the number of steps taken; set it first if training goes on from a checkpoint.
 
     Args:
         model: what is watched.
         folder: where the trajectory goes.
         tracks: readings by schedule, as ``(dimension, steps in between, readings)``.
         points: where the model attends.
-        evaluate: evaluates the model on the probe batch; ``None`` to take what forward passes
-            of the training leave.
-        optimizer: its gradients are taken as it sees them: unscaled, clipped, before they are
-            cleared. Without one they are read off the parameters at the end of the step.
+        evaluate: evaluates the model on the probe batch; ``None``: what training leaves.
+        optimizer: gradients are taken as it sees them: unscaled, clipped; else at a step's end.
         spec: what was asked for, as JSON values.
         labels: names of the entries of axes, for readings that have none of their own.
         introduction: says what was found, given what readings cost; printed once.
     """
+
+    def __repr__(self) -> str:
+        return f"Scope({self.folder.path}: {self.count} steps, {self.status})"
 
     def __init__(
         self,
