@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from attnscope.engines import (
     Adam,
+    Checkpoint,
     Descent,
     Flow,
     Linear,
@@ -16,8 +17,12 @@ from attnscope.engines import (
     Patience,
     Record,
     Sgd,
+    Sink,
+    Solution,
     Steps,
 )
+from attnscope.engines.device import wanted
+from attnscope.engines.placement import placed
 from attnscope.engines.schedule import Switch
 from attnscope.errors import AttnscopeError
 from attnscope.experiment.base import Experiment
@@ -112,21 +117,21 @@ class Study(Experiment):
             problem.rows, problem.seed, problem.shuffle, problem.switches
         )
         records = problem.recorded()
-        return Job(
-            records,
-            problem.model,
-            self.end,
-            engine.grid,
-            lambda sink, resume: engine.run(
-                problem.model,
-                problem.loss,
-                time=self.end,
-                record=records,
-                stop=problem.stop,
-                sink=sink,
-                resume=resume,
-            ),
-        )
+
+        def train(sink: Sink, resume: Checkpoint | None) -> Solution:
+            reached = (problem.loss, records, list(problem.stop), engine)
+            with placed(wanted(), problem.model, *reached) as (loss, record, stop, moved):
+                return moved.run(
+                    problem.model,
+                    loss,
+                    time=self.end,
+                    record=record,
+                    stop=stop,
+                    sink=sink,
+                    resume=resume,
+                )
+
+        return Job(records, problem.model, self.end, engine.grid, train)
 
     @property
     def unit(self) -> float | None:
