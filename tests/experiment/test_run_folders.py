@@ -201,7 +201,7 @@ def test_resuming_a_finished_run_repeats_nothing(
         raise AssertionError("a complete run was done again")
 
     monkeypatch.setattr(crew, "execute", never)
-    monkeypatch.setattr(runner, "Pool", never)
+    monkeypatch.setattr(crew, "Pool", never)
     for workers in (1, 2):
         second = attnscope.run(Bowl(), tmp_path / "run", workers=workers, resume=True)
         assert second.identical(first)

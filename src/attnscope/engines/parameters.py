@@ -17,8 +17,8 @@ Loss = Callable[..., Tensor]
 """A loss is called as ``loss(model)``; with mini-batches as ``loss(model, rows)``.
 
 It may have a method ``value_and_gradient(model, out, *rows) -> float | None`` besides, see
-:mod:`attnscope.models.objective`. That is asked on the CPU, and elsewhere if the loss has an attribute
-``any_device`` that is true.
+:mod:`attnscope.models.objective`. That is asked on the CPU, and elsewhere if the loss has an
+attribute ``any_device`` that is true.
 """
 
 

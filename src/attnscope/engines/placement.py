@@ -2,9 +2,9 @@
 
 A study builds its models and data on the CPU, so that they begin with the same numbers wherever
 they are trained. :func:`placed` then finds every tensor that a run can reach (parameters, buffers,
-what a loss or a reading has captured) and puts its copy on the device in its place; tensors that are
-born on the way are put beside them. So a study says nothing of devices. At the end everything lies
-where it lay before, and the model holds what it has learned.
+what a loss or a reading has captured) and puts its copy on the device in its place; tensors that
+are born on the way are put beside them. So a study says nothing of devices. At the end everything
+lies where it lay before, and the model holds what it has learned.
 """
 
 from __future__ import annotations
@@ -22,43 +22,29 @@ from torch.overrides import TorchFunctionMode
 
 from attnscope.errors import AttnscopeError
 
-LEAVES = (
-    str,
-    bytes,
-    int,
-    float,
-    complex,
-    type(None),
-    type,
-    ModuleType,
-    np.ndarray,
-    torch.Generator,
-)
+LEAVES = (str, bytes, int, float, complex, type(None), type, ModuleType, np.ndarray)
 """What holds no tensor, or belongs to everybody."""
 BORN = frozenset(
-    getattr(torch, name)
-    for name in [
-        "arange",
-        "as_tensor",
-        "empty",
-        "empty_strided",
-        "eye",
-        "full",
-        "linspace",
-        "logspace",
-        "ones",
-        "rand",
-        "randint",
-        "randn",
-        "randperm",
-        "scalar_tensor",
-        "tensor",
-        "zeros",
-        "tril_indices",
-        "triu_indices",
-        "bartlett_window",
-        "hann_window",
-    ]
+    {
+        torch.arange,
+        torch.as_tensor,
+        torch.empty,
+        torch.empty_strided,
+        torch.eye,
+        torch.full,
+        torch.linspace,
+        torch.logspace,
+        torch.ones,
+        torch.rand,
+        torch.randint,
+        torch.randn,
+        torch.randperm,
+        torch.scalar_tensor,
+        torch.tensor,
+        torch.tril_indices,
+        torch.triu_indices,
+        torch.zeros,
+    }
 )
 """Functions that make a tensor out of no other one."""
 
