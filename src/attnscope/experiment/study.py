@@ -12,9 +12,7 @@ from attnscope.engines import (
     Descent,
     Flow,
     Linear,
-    LossBelow,
     Observable,
-    Patience,
     Record,
     Sgd,
     Sink,
@@ -24,6 +22,7 @@ from attnscope.engines import (
 from attnscope.engines.device import wanted
 from attnscope.engines.placement import placed
 from attnscope.engines.schedule import Switch
+from attnscope.engines.stopping import Stop
 from attnscope.errors import AttnscopeError
 from attnscope.experiment.base import Experiment
 from attnscope.experiment.job import Job
@@ -59,7 +58,7 @@ class Problem:
     model: nn.Module
     loss: Loss
     records: Sequence[Record | Observable]
-    stop: Sequence[LossBelow | Patience] = ()
+    stop: Sequence[Stop] = ()
     rows: int | None = None
     seed: int = 0
     shuffle: bool = True
