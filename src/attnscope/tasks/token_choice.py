@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from attnscope.bounds import Count, check_fields
+from attnscope.errors import AttnscopeError
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,11 @@ class TokenChoice:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.tokens == 1:
+            raise AttnscopeError(
+                "tokens = 1: an input of one token has attention 1 on it whatever the weights, so "
+                "there is nothing to choose; expected two tokens or more."
+            )
 
     def sample(self, seed: int) -> Choices:
         """Draw tokens, queries, value vector and labels; features are x_it z_iᵀ."""

@@ -275,16 +275,11 @@ class TailStudy(ChoiceStudy):
         seed = self.latest(run)
         if seed is not None:
             seen = run.of("logistic").get("attention").sel(seed=seed).to_numpy()[1:]
-            chosen = seen.argmax(axis=2)
-            place = int(
-                np.argmax(
-                    [len(np.unique(chosen[-len(time) // 2 :, i])) for i in range(chosen.shape[1])]
-                )
-            )
+            moved = np.diff(seen.argmax(axis=2), axis=0) != 0
+            place = int((moved * np.arange(len(moved))[:, None]).max(axis=0).argmax())
             lines = tuple(
                 Line(time, np.maximum(seen[:, place, t], 1e-30), f"token {t + 1}", t)
-                for t in range(seen.shape[2])
-                if seen[:, place, t].max() > 1e-3
+                for t in np.unique(seen[:, place].argmax(axis=1))
             )
             mark = Rule(self.flagged_at, "looked at here: not locally optimal", vertical=True)
             title = f"a late switch: seed {seed}, input {place + 1}"
