@@ -16,7 +16,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem
 from attnscope.models.relative_attention import RelativeTransformer, next_state_loss
 from attnscope.models.sigma_reparam import sigma_reparam
-from attnscope.report import Figure, Mark, Panel, Rule, Table, band, ends
+from attnscope.report import Figure, Mark, Panel, Rule, Table, each_seed, ends
 from attnscope.studies._markov import HeldOut, MarkovStudy, entropies
 from attnscope.trajectory import Readings, final
 
@@ -156,7 +156,7 @@ class Collapse(MarkovStudy):
                 for i, kind in enumerate(KINDS):
                     reading = run.of(_name(kind, rate)).get(name)
                     reading = reading.isel(layer=-1) if "layer" in reading.dims else reading
-                    marks += band(reading, kind, i, log=name == "scale")
+                    marks += each_seed(reading, kind, i)
                 if name == "loss":
                     marks.append(Rule(float(np.log(self.states)), "uniform answer"))
                 yscale = "log" if name == "scale" else "linear"
@@ -165,7 +165,7 @@ class Collapse(MarkovStudy):
             Figure(
                 "collapse",
                 "Entropy collapses where the learning rate is large",
-                f"Rows: learning rates of Adam; means over {self.seeds} seeds with 95 % intervals. "
+                f"Rows: learning rates of Adam; {self.seeds} seeds, the first one thick. "
                 "Plain weights grow without bound at large rates, attention of layer 2 looks at "
                 "one state, and the loss stays at that of the uniform answer.",
                 tuple(panels),

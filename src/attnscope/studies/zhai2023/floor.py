@@ -15,7 +15,7 @@ from attnscope.claims import Claim, above, below
 from attnscope.engines import Adam, Observable
 from attnscope.experiment import Problem
 from attnscope.models.relative_attention import RelativeTransformer
-from attnscope.report import Figure, Mark, Panel, Table, band, ends
+from attnscope.report import Figure, Mark, Panel, Table, each_seed, ends
 from attnscope.studies._markov import HeldOut, MarkovStudy, entropies
 from attnscope.theory import zhai2023
 from attnscope.trajectory import Readings, final
@@ -144,7 +144,7 @@ class Floor(MarkovStudy):
         for layer in range(2):
             marks: list[Mark] = []
             for i, name in enumerate(READ[:3]):
-                marks += band(run.of("run").rows.isel(layer=layer, reading=i), name, i)
+                marks += each_seed(run.of("run").rows.isel(layer=layer, reading=i), name, i)
             panels.append(Panel(f"layer {layer + 1}", "step", "nats", tuple(marks)))
         return [
             Figure(
@@ -152,7 +152,8 @@ class Floor(MarkovStudy):
                 "Entropy of attention and what is certain about it",
                 f"Mean over rows of {self.held_out} held-out sequences, {self.seeds} seeds. The "
                 "floor of single rows follows the entropy; the published one, from norms of "
-                "weights and tokens, is gone after a few steps.",
+                "weights and tokens, is gone after a few steps. (It covers the part of the logits that comes "
+                "from content; relative positions add to them.)",
                 tuple(panels),
                 columns=2,
             )
@@ -179,7 +180,7 @@ def _rows(model: nn.Module, tokens: Tensor) -> Tensor:
         given = norm(x)
         weights = layer.key.weight.T, layer.query.weight.T / np.sqrt(x.shape[-1])  # type: ignore[union-attr]
         whole = zhai2023.spectral_scale(*weights, given)  # type: ignore[arg-type]
-        printed = zhai2023.entropy_floor(whole, tokens.shape[1])
+        printed = zhai2023.entropy_floor(whole[:, None], keys)
         slack = (entropy - floor).min(), (entropy - half).min()
         found.append([entropy.mean(), floor.mean(), printed.mean(), *slack])
         x = x + layer(given)[0]
