@@ -137,8 +137,8 @@ class Collapse(MarkovStudy):
                     "section 4",
                     "stable training",
                     "held-out loss at the end (nats)",
-                    reason="γ learns at that rate too: where it fails, the norm of W_QᵀW_K grows all "
-                    "the same, through γ.",
+                    reason="γ learns at that rate too: where it fails, the norm of W_QᵀW_K grows "
+                    "all the same, through γ.",
                 ),
             ]
         return found

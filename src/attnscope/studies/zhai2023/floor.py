@@ -152,8 +152,8 @@ class Floor(MarkovStudy):
                 "Entropy of attention and what is certain about it",
                 f"Mean over rows of {self.held_out} held-out sequences, {self.seeds} seeds. The "
                 "floor of single rows follows the entropy; the published one, from norms of "
-                "weights and tokens, is gone after a few steps. (It covers the part of the logits that comes "
-                "from content; relative positions add to them.)",
+                "weights and tokens, is gone after a few steps. (It covers the part of the "
+                "logits that comes from content; relative positions add to them.)",
                 tuple(panels),
                 columns=2,
             )
