@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test lint bench torture browser clean
+.PHONY: demo test lint docs bench torture browser clean
 
 demo: .venv/.installed
 	$(BIN)/attnscope run lu2021.sen --figures png
@@ -21,6 +21,12 @@ lint: .venv/.installed-dev
 	$(BIN)/ruff format --check --quiet src tests benchmarks
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+# The site, in docs/_build/html: tutorials are executed, and nothing is fetched. Open index.html.
+docs: .venv/.installed-dev
+	$(BIN)/python docs/make_reports.py docs/_reports
+	$(BIN)/python -m sphinx -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 bench: .venv/.installed
 	$(BIN)/python benchmarks/run.py --out runs/bench.json
@@ -50,4 +56,4 @@ browser:
 	echo "chromium and chromium-driver are not installed: the browser tests will be skipped"
 
 clean:
-	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist docs/_build docs/_reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
