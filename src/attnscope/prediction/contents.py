@@ -10,7 +10,10 @@ from collections.abc import Callable
 from attnscope.datasets.kinds import DocumentSet, ParallelText
 from attnscope.prediction.asked import Asked, AskedLabelled
 from attnscope.prediction.facts import data_section
+from attnscope.prediction.running_text import induction_section, topics_section
 from attnscope.prediction.shaded import shaded_section
+from attnscope.prediction.shortcuts import shortcuts_section
+from attnscope.prediction.translation import alignment_section
 from attnscope.prediction.verdict import verdict_section
 from attnscope.prediction.words import classes_section, words_section
 from attnscope.report.section import Section
@@ -18,12 +21,16 @@ from attnscope.report.section import Section
 LABELLED: tuple[Callable[[AskedLabelled], Section | None], ...] = (
     verdict_section,
     words_section,
+    shortcuts_section,
     shaded_section,
     classes_section,
     data_section,
 )
 """For texts with labels."""
-PARALLEL: tuple[Callable[[Asked[ParallelText]], Section | None], ...] = ()
+PARALLEL: tuple[Callable[[Asked[ParallelText]], Section | None], ...] = (alignment_section,)
 """For sentences with their translations."""
-PLAIN: tuple[Callable[[Asked[DocumentSet]], Section | None], ...] = ()
+PLAIN: tuple[Callable[[Asked[DocumentSet]], Section | None], ...] = (
+    induction_section,
+    topics_section,
+)
 """For running text."""
