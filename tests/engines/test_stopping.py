@@ -11,6 +11,7 @@ from torch import nn
 from toys import Perceptron, Point, flat, quadratic, regression, theta
 
 from attnscope.engines import (
+    Attempts,
     Descent,
     Final,
     Flow,
@@ -226,3 +227,23 @@ def test_the_final_reading_of_a_run_that_is_not_stopped_is_its_end(engine: Desce
     engine.run(model, quadratic, time=2.0, record=record, sink=sink)
     assert sink.arrays[0]["x"][1, 0] == model.x.item()
     assert sink.arrays[1]["theta"][2, 0] == pytest.approx(model.x.item(), rel=1e-12)
+
+
+def test_a_flow_that_would_go_on_for_ever_is_stopped_as_a_result() -> None:
+    model = torch.nn.ParameterDict({"x": torch.tensor(1.0, dtype=torch.float64)})
+    solution = Flow(method="dormand-prince").run(
+        model,
+        lambda m: 50 * m.x**2,
+        time=1e9,
+        record=[],
+        stop=[Attempts(40, "it came to rest")],
+    )
+    assert solution.outcome is Outcome.STOPPED
+    assert solution.status.endswith("after 40 attempted steps: it came to rest")
+    assert solution.steps + solution.rejected == 40
+    assert abs(model.x.item()) < 1
+
+
+def test_attempts_below_one() -> None:
+    with pytest.raises(AttnscopeError, match="expected 1 step or more"):
+        Attempts(0)

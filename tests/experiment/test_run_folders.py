@@ -12,7 +12,7 @@ import pytest
 
 import attnscope
 from attnscope.errors import AttnscopeError, DiskFullError
-from attnscope.experiment import runner
+from attnscope.experiment import crew
 from attnscope.studies.lu2021 import Sen
 from attnscope.trajectory import RunFolder, open_run
 from toy_study import Bowl
@@ -200,8 +200,8 @@ def test_resuming_a_finished_run_repeats_nothing(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("a complete run was done again")
 
-    monkeypatch.setattr(runner, "execute", never)
-    monkeypatch.setattr(runner, "Pool", never)
+    monkeypatch.setattr(crew, "execute", never)
+    monkeypatch.setattr(crew, "Pool", never)
     for workers in (1, 2):
         second = attnscope.run(Bowl(), tmp_path / "run", workers=workers, resume=True)
         assert second.identical(first)
@@ -247,7 +247,7 @@ def test_a_full_disk_while_running(
         real(*paths)  # type: ignore[arg-type]
 
     begun = threading.Event()
-    execute = runner.execute
+    execute = crew.execute
 
     def begin(*args: object, **options: object) -> object:
         if not begun.is_set():
@@ -257,7 +257,7 @@ def test_a_full_disk_while_running(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", move)
-        patch.setattr(runner, "execute", begin)
+        patch.setattr(crew, "execute", begin)
         with pytest.raises(DiskFullError, match=r"the disk is full.*--resume"):
             attnscope.run(Bowl(), tmp_path / "run", workers=1)
     half = open_run(tmp_path / "run")["observables/loss"].to_numpy()

@@ -27,6 +27,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "li2023": {"topics": 3, "words": 3, "tau": 1, "documents": 20, "until": 250, "draw": 2},
     "song2024": {"sequences": 2, "length": 3, "width": 8, "until": 2.0, "draw": 1},
     "snell2021": {"length": 3, "types": 5, "pairs": 20, "width": 50, "noise": 0.2, "draw": 3},
+    "boix2023": {"alpha": 1e-3, "tokens": 3, "samples": 20, "until": 5.0, "draw": 2},
     "edelman2024": {"length": 8, "sequences": 20, "rate": 300.0, "until": 3.0, "draw": 1},
 }
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from attnscope.theory.noci2022 import (
+    gradient_ratio_at_depth,
     gradient_ratio_bound,
     mean_growth,
     query_gradient,
@@ -62,3 +63,15 @@ def test_depth_makes_tokens_parallel_unless_branches_are_scaled() -> None:
     assert residual_after(0.9, 0) == pytest.approx(0.9, rel=1e-12)
     assert residual_after(0.9, 12) < 0.04
     assert residual_after(0.9, 12, branch=12**-0.5) > 0.75
+
+
+def test_depth_leaves_queries_little_unless_branches_are_scaled() -> None:
+    deep = gradient_ratio_at_depth(0.5, np.arange(60))
+    assert (np.diff(deep) < 0).all()
+    # Far down it halves with every layer.
+    np.testing.assert_allclose(deep[41:] / deep[40:-1], 0.5, rtol=1e-3)
+    scaled = [float(gradient_ratio_at_depth(0.5, n, n**-0.5)) for n in (10, 100, 10_000)]
+    # 1 + 1/L to the power of L goes to e.
+    rho = 0.25 / (0.25 + 0.75 * np.e)
+    assert scaled[-1] == pytest.approx(rho / np.sqrt(1 - rho), rel=1e-3)
+    assert min(scaled) > 0.1

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import entr, softmax
 
-from attnscope.theory.zhai2023 import entropy_floor, largest_scale, tight_row
+from attnscope.errors import AttnscopeError
+from attnscope.theory.zhai2023 import (
+    entropy_floor,
+    largest_scale,
+    row_scale,
+    spectral_scale,
+    tight_row,
+)
 
 LOGITS = st.integers(2, 40).flatmap(
     lambda n: arrays(np.float64, n, elements=st.floats(-30, 30, allow_nan=False))
@@ -45,3 +52,20 @@ def test_the_largest_scale_is_where_the_floor_is_met(scale: float, keys: int) ->
     if entropy > 1e-12:
         met = entropy_floor(largest_scale(entropy, keys), keys)
         assert met == pytest.approx(entropy, rel=1e-9, abs=1e-12)
+
+
+def test_scales_of_rows_and_of_matrices() -> None:
+    logits = np.array([[1.0, 3.0, -np.inf], [2.0, -np.inf, -np.inf]])
+    np.testing.assert_allclose(row_scale(logits), [np.sqrt(2), 0.0])
+    chance = np.random.default_rng(0)
+    keys, queries, tokens = (chance.normal(size=s) for s in ((4, 3), (4, 3), (6, 4)))
+    whole = spectral_scale(keys, queries, tokens)
+    rows = row_scale(tokens @ keys @ queries.T @ tokens.T)
+    assert (rows <= whole).all()
+
+
+def test_a_row_of_one_key_has_no_tight_row() -> None:
+    with pytest.raises(AttnscopeError, match="keys = 1: expected 2 or more"):
+        tight_row(1.0, 1)
+    with pytest.raises(AttnscopeError, match="scale = -1"):
+        tight_row(-1.0, 4)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from attnscope.cli import main
-from attnscope.experiment import runner
+from attnscope.experiment import crew
 from attnscope.trajectory import open_run
 
 SPEC = {"seeds": 1, "epochs": 300, "dictionary": 60, "train": 40, "test": 20, "m": 4}
@@ -53,14 +53,14 @@ def test_what_was_written_stays_and_the_rest_follows(
     out = small_disk / "run"
     flags = [*COMMAND, "--out", str(out)]
     sizes: list[int] = []
-    execute = runner.execute
+    execute = crew.execute
 
     def measure(*args: object, **options: object) -> object:
         sizes.append(used(small_disk))
         return execute(*args, **options)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(runner, "execute", measure)
+        patch.setattr(crew, "execute", measure)
         assert main(flags) == 0
     expected = open_run(out)
     sizes.append(used(small_disk))

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
-from attnscope.probes.attention_heads import logit_scale, nearest_head, received
+from attnscope.probes.attention_heads import floor_of_entropy, logit_scale, nearest_head, received
+from attnscope.probes.attention_shape import entropy
 from attnscope.probes.repeated_tokens import induction, previous_token, repeated_ids
 from attnscope.trajectory import open_run
 from attnscope.watching import watch
@@ -212,3 +213,19 @@ def test_layers_that_are_not_there(tmp_path: Path) -> None:
         watched(tmp_path / "run", ["entropy@7"])
     with pytest.raises(AttnscopeError, match="is not read by layer or block"):
         watched(tmp_path / "run", ["repetition_gain@0"])
+
+
+def test_entropy_is_never_below_the_floor_of_its_rows() -> None:
+    chance = np.random.default_rng(0)
+    logits = 4 * chance.normal(size=(2, 3, 6, 6))
+    see = np.broadcast_to(np.tril(np.ones((6, 6), dtype=bool)), (2, 6, 6))
+    logits = np.where(see[:, None], logits, -np.inf)
+    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    asking = np.ones((2, 6), dtype=bool)
+    asking[:, 0] = False
+    floor = floor_of_entropy(weights, see, asking)
+    assert (floor <= entropy(weights, asking)).all()
+    assert (floor > 0).all()
+    one_key = floor_of_entropy(weights[:, :, :1, :1], see[:, :1, :1], np.ones((2, 1), dtype=bool))
+    assert np.isnan(one_key).all()

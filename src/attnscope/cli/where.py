@@ -9,7 +9,7 @@ from attnscope.cli.arguments import real, whole
 
 
 def add_where(group: Any) -> None:
-    """Add ``--on``, ``--cpus`` and ``--gpus``."""
+    """Add ``--on``, ``--cpus``, ``--gpus`` and ``--device``."""
     group.add_argument(
         "--on",
         metavar="WHERE",
@@ -23,8 +23,14 @@ def add_where(group: Any) -> None:
     group.add_argument(
         "--gpus", type=real, metavar="X", default=0.0, help="GPUs a run takes of a node"
     )
+    group.add_argument(
+        "--device",
+        metavar="DEVICE",
+        help="where models are trained: cpu, cuda, cuda:1, mps, or auto for what is there; "
+        "ATTNSCOPE_DEVICE or the CPU unless given",
+    )
 
 
 def place_of(options: Namespace) -> dict[str, Any]:
     """Return what those flags say, for :func:`attnscope.run`."""
-    return {"on": options.on, "cpus": options.cpus, "gpus": options.gpus}
+    return {"on": options.on, "cpus": options.cpus, "gpus": options.gpus, "device": options.device}

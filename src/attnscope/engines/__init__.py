@@ -18,11 +18,12 @@ from attnscope.engines.schedule import OneCycle, Switch
 from attnscope.engines.sink import Checkpoint, Memory, Sink
 from attnscope.engines.solution import Outcome, Solution
 from attnscope.engines.steps import Adam, Sgd, Steps
-from attnscope.engines.stopping import LossBelow, Patience
+from attnscope.engines.stopping import Attempts, LossBelow, Patience
 from attnscope.needs import check_torch
 
 __all__ = [
     "Adam",
+    "Attempts",
     "Checkpoint",
     "Chunked",
     "Descent",

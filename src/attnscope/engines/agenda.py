@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from attnscope.engines.observe import Final, Record, check_records
 from attnscope.engines.sink import Sink
-from attnscope.engines.stopping import LossBelow, Patience, Stop
+from attnscope.engines.stopping import Attempts, LossBelow, Patience, Stop
 from attnscope.errors import AttnscopeError
 
 
@@ -45,6 +45,7 @@ class Agenda:
         self.loss_below = max(
             (stop.value for stop in stops if isinstance(stop, LossBelow)), default=-math.inf
         )
+        self.attempts = [stop for stop in stops if isinstance(stop, Attempts)]
         self._due = self._find_due()
         sink.open(self.model, self.records, self.times)
 
@@ -97,6 +98,10 @@ class Agenda:
                 self.looks[index] += 1
         self._due = self._find_due()
         return sentence
+
+    def enough(self, time: float, tried: int) -> str | None:
+        """Return the sentence that ends a flow after so many attempted steps, if one does."""
+        return next((s.sentence(time) for s in self.attempts if tried >= s.steps), None)
 
     def finish(self) -> None:
         """Let the stopping rules put back what they kept, and take the final readings."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
@@ -30,6 +32,8 @@ class Chunked:
         rows: how many rows there are.
         size: rows in a chunk; the last one may have fewer.
     """
+
+    any_device: ClassVar[bool] = True
 
     def __init__(self, loss: Loss, *, rows: int, size: int) -> None:
         for name, value in (("rows", rows), ("size", size)):

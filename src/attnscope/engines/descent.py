@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from attnscope.bounds import Count, Positive, check_fields
 from attnscope.engines.agenda import Agenda
+from attnscope.engines.device import random_state, restore_random_state
 from attnscope.engines.observe import Record
 from attnscope.engines.parameters import FlatParameters, Loss, flattened
 from attnscope.engines.schedule import OneCycle, Switch
@@ -255,10 +256,11 @@ class _Run:
             return ()
         within = self.step % math.ceil(samples / size)
         if within == 0:
+            # On the CPU, wherever the model is: rows are looked up in what has been read there.
             self.order = (
-                torch.randperm(samples, generator=self.generator)
+                torch.randperm(samples, generator=self.generator, device="cpu")
                 if self.engine.shuffle
-                else torch.arange(samples)
+                else torch.arange(samples, device="cpu")
             )
         return (self.order[within * size : (within + 1) * size],)
 
@@ -269,7 +271,7 @@ class _Run:
         # from have been drawn by now.
         tensors |= {"gradient": self.gradient, "order": self.order}
         tensors |= {"generator": self.generator.get_state()}
-        tensors |= {"random": torch.get_rng_state()}
+        tensors |= {"random": torch.get_rng_state(), **random_state(self.gradient.device)}
         if self.adam is not None and self.adam.state:
             tensors |= {f"adam.{k}": v for k, v in self.adam.state[self.flat.vector].items()}
         values |= {"step": self.step, "loss": self.value, "blow_up": self.blow_up}
@@ -286,12 +288,18 @@ class _Run:
             self.model.load_state_dict(prefixed["model."])
         if self.adam is not None and prefixed["adam."]:
             # Adam writes into its state; the checkpoint stays as it is.
-            state = {name: tensor.clone() for name, tensor in prefixed["adam."].items()}
+            # Its count of steps lies on the CPU, unless it is fused.
+            fused, here = self.adam.param_groups[0]["fused"], self.gradient.device
+            state = {
+                name: tensor.to("cpu" if name == "step" and not fused else here, copy=True)
+                for name, tensor in prefixed["adam."].items()
+            }
             self.adam.state[self.flat.vector] = state
         self.gradient.copy_(saved.tensors["gradient"])
         self.order = saved.tensors["order"]
         self.generator.set_state(saved.tensors["generator"])
         torch.set_rng_state(saved.tensors["random"])
+        restore_random_state(self.gradient.device, saved.tensors)
         self.step, self.value = saved.values["step"], saved.values["loss"]
         self.blow_up = saved.values["blow_up"]
         self.switch(0)

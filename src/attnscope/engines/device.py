@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import torch
+from torch import Tensor
 
 from attnscope.errors import AttnscopeError
 
@@ -49,6 +50,21 @@ def find(name: str) -> torch.device:
             f"device = '{name}': expected 'cuda:0' to 'cuda:{torch.cuda.device_count() - 1}'."
         )
     return torch.device(name)
+
+
+def random_state(device: torch.device) -> dict[str, Tensor]:
+    """Return the state of a device's own random numbers, for a checkpoint; none of the CPU."""
+    if device.type == "cuda":
+        return {"random.cuda": torch.cuda.get_rng_state(device)}
+    return {"random.mps": torch.mps.get_rng_state()} if device.type == "mps" else {}
+
+
+def restore_random_state(device: torch.device, saved: Mapping[str, Tensor]) -> None:
+    """Go back to such a state, if the checkpoint was taken on a device of that kind."""
+    if device.type == "cuda" and "random.cuda" in saved:
+        torch.cuda.set_rng_state(saved["random.cuda"], device)
+    elif device.type == "mps" and "random.mps" in saved:
+        torch.mps.set_rng_state(saved["random.mps"])
 
 
 @contextlib.contextmanager

@@ -113,7 +113,7 @@ class GradientField:
         """Go back to where a checkpoint was taken."""
         self.evaluations = evaluations
         self._moving = [
-            (name, buffer, tensors[f"buffer.{name}"].clone())
+            (name, buffer, torch.empty_like(buffer).copy_(tensors[f"buffer.{name}"]))
             for name, buffer in self.model.named_buffers()
             if f"buffer.{name}" in tensors
         ]

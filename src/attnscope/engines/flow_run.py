@@ -80,7 +80,7 @@ class FlowRun:
         self.work = Workspace(flat.vector, self.field)
         self.choice = Choice(self.work, engine.method)
         self.time, self.value, self.h = 0.0, math.nan, math.nan
-        # Length and error of the last accepted step; a length of zero says that there is none.
+        # Length and error of the last accepted step; a length of zero says there is none.
         self.last_h, self.last_error = 0.0, 1.0
         self.steps = self.rejected = self.plain_steps = self.kinks = 0
         self.gradients = {"dormand-prince": 0, "chebyshev": 0, "plain steps": 0}
@@ -108,7 +108,11 @@ class FlowRun:
         while sentence is None and self.time < self.until:
             if not self.sink.step(self.time, self.value, self.checkpoint):
                 return self.end(Outcome.INTERRUPTED, f"interrupted at time {self.time:g}", True)
-            if self.steps + self.rejected >= self.engine.max_steps:
+            tried = self.steps + self.rejected
+            if (said := self.agenda.enough(self.time, tried)) is not None:
+                self.flat.vector.copy_(self.work.state)
+                return self.end(Outcome.STOPPED, said)
+            if tried >= self.engine.max_steps:
                 return self.end(Outcome.EXHAUSTED, self.exhausted_sentence())
             method = self.choice.method.name
             broken, sentence = self.advance()
@@ -176,9 +180,8 @@ class FlowRun:
     def growth(self, h: float, error: float) -> float:
         """Return the ratio of the next step to the one just accepted.
 
-        The elementary controller, or Gustafsson's predictive one if that is more careful (Hairer
-        and Wanner, IV.8): training leaves a plateau at an exponential rate, and the error of a step
-        can be seen coming from the last two.
+        The elementary controller, or Gustafsson's predictive one if that is more careful (Hairer,
+        Wanner, IV.8): training leaves a plateau exponentially, and errors can be seen coming.
         """
         power = 1 / self.choice.method.order
         ratio = self.choice.method.safety * error**-power
@@ -189,9 +192,8 @@ class FlowRun:
     def at_kink(self, h: float, error: float) -> bool:
         """Tell a kink from a steep place, by how the error of two refused steps shrank.
 
-        Only steps shorter than the gradient-descent steps that they cost are worth giving up.
-        Kinks come in swarms, one for each sentence: after the first, every refused step counts as
-        one until steps have become long again.
+        Only steps shorter than the gradient-descent steps that they cost are worth giving up. Kinks
+        come in swarms: after the first, every refused step is one until steps are long again.
         """
         lr = self.engine.lr
         if self.burst:
@@ -251,10 +253,7 @@ class FlowRun:
     def read_out(
         self, h: float, value: float, interpolate: Callable[[float], object]
     ) -> str | None:
-        """Do what is due within the step just tried, up to where a condition ends the run.
-
-        If one does, the model is left there.
-        """
+        """Do what is due within the step just tried; where a condition ends the run, stay there."""
         # Rounding may put the last record point a hair behind the end of the last step.
         last = h == self.until - self.time
         limit, sentence = self.until * (1 + 1e-9) if last else self.time + h, None

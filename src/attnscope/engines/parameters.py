@@ -17,7 +17,8 @@ Loss = Callable[..., Tensor]
 """A loss is called as ``loss(model)``; with mini-batches as ``loss(model, rows)``.
 
 It may have a method ``value_and_gradient(model, out, *rows) -> float | None`` besides, see
-:mod:`attnscope.models.objective`.
+:mod:`attnscope.models.objective`. That is asked on the CPU, and elsewhere if the loss has an
+attribute ``any_device`` that is true.
 """
 
 
@@ -69,6 +70,8 @@ class FlatParameters:
     def value_and_gradient(self, loss: Loss, model: nn.Module, out: Tensor, *rows: Tensor) -> float:
         """Write the gradient of the loss into the flat vector ``out``; return the loss."""
         by_hand = getattr(loss, "value_and_gradient", None)
+        if self.vector.device.type != "cpu" and not getattr(loss, "any_device", False):
+            by_hand = None
         known: float | None = None if by_hand is None else by_hand(model, out, *rows)
         if known is not None:
             return known

@@ -52,7 +52,8 @@ class Memory:
     def put(self, record: int, point: int, values: Sequence[Tensor]) -> None:
         """Store one point; points never reached stay NaN, so counts and flags become floats."""
         arrays = self.arrays[record]
-        for observable, value in zip(self.records[record].observables, values, strict=True):
+        here = [value.cpu() for value in values]
+        for observable, value in zip(self.records[record].observables, here, strict=True):
             if observable.name not in arrays:
                 shape = (len(self.times[record]), *value.shape)
                 dtype = np.result_type(value.numpy().dtype, np.float16)

@@ -150,4 +150,4 @@ class Choice:
         self.sharpness = [(time, value) for time, value in values["sharpness"]]
         self.switches = list(values["switches"])
         if "direction" in tensors:
-            self.sharp.direction = tensors["direction"].clone()
+            self.sharp.direction = tensors["direction"].to(self.sharp.work.state.device, copy=True)

@@ -23,6 +23,32 @@ class LossBelow:
     value: float
 
 
+@dataclass(frozen=True)
+class Attempts:
+    """Stop a flow after so many attempted steps, as a result and not as a failure.
+
+    ``max_steps`` of the flow says that a run which needs more is broken. This one says that it is
+    known to go on for ever, as where a minimum at a finite place is approached: where it stood is
+    what it came to. Gradient descent knows its number of steps, and passes it over.
+
+    Args:
+        steps: how many.
+        meaning: what it says of the run, such as ``"attention did not saturate"``.
+    """
+
+    steps: int
+    meaning: str = ""
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise AttnscopeError(f"Attempts(steps={self.steps}): expected 1 step or more.")
+
+    def sentence(self, time: float) -> str:
+        """Say that a run ended at ``time`` for this."""
+        why = f": {self.meaning}" if self.meaning else ""
+        return f"stopped at time {time:g} after {self.steps:,} attempted steps{why}"
+
+
 @dataclass
 class Patience:
     """Stop when a measure has not fallen for ``patience`` units of time (Prechelt 2012).
@@ -77,4 +103,4 @@ class Patience:
                 model.get_parameter(name).copy_(value)
 
 
-Stop = LossBelow | Patience
+Stop = LossBelow | Patience | Attempts

@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING
 
 from attnscope.engines import (
     Adam,
+    Checkpoint,
     Descent,
     Flow,
     Linear,
-    LossBelow,
     Observable,
-    Patience,
     Record,
     Sgd,
+    Sink,
+    Solution,
     Steps,
 )
+from attnscope.engines.device import wanted
+from attnscope.engines.placement import placed
 from attnscope.engines.schedule import Switch
+from attnscope.engines.stopping import Stop
 from attnscope.errors import AttnscopeError
 from attnscope.experiment.base import Experiment
 from attnscope.experiment.job import Job
@@ -54,7 +58,7 @@ class Problem:
     model: nn.Module
     loss: Loss
     records: Sequence[Record | Observable]
-    stop: Sequence[LossBelow | Patience] = ()
+    stop: Sequence[Stop] = ()
     rows: int | None = None
     seed: int = 0
     shuffle: bool = True
@@ -112,21 +116,21 @@ class Study(Experiment):
             problem.rows, problem.seed, problem.shuffle, problem.switches
         )
         records = problem.recorded()
-        return Job(
-            records,
-            problem.model,
-            self.end,
-            engine.grid,
-            lambda sink, resume: engine.run(
-                problem.model,
-                problem.loss,
-                time=self.end,
-                record=records,
-                stop=problem.stop,
-                sink=sink,
-                resume=resume,
-            ),
-        )
+
+        def train(sink: Sink, resume: Checkpoint | None) -> Solution:
+            reached = (problem.loss, records, list(problem.stop), engine)
+            with placed(wanted(), problem.model, *reached) as (loss, record, stop, moved):
+                return moved.run(
+                    problem.model,
+                    loss,
+                    time=self.end,
+                    record=record,
+                    stop=stop,
+                    sink=sink,
+                    resume=resume,
+                )
+
+        return Job(records, problem.model, self.end, engine.grid, train)
 
     @property
     def unit(self) -> float | None:

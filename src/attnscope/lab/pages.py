@@ -20,6 +20,7 @@ from attnscope.lab.entries import Entry, entries, entry, read
 from attnscope.lab.handler import Handler
 from attnscope.lab.ledger import figure_of, ledger_page
 from attnscope.lab.safety import confined
+from attnscope.lab.sweep_page import point_report, sweep_body, sweeps_section
 
 STYLES = ("browse.css",)
 DRAWING = ("plots.js", "live.js")
@@ -37,7 +38,9 @@ class RunsPage(Handler):
         if part == "rest":
             self.finish(await asyncio.to_thread(run_rows, runs, runs[SHOWN:], hidden=True))
             return
+        section, others = await asyncio.to_thread(sweeps_section, self.lab.runs, others)
         body = await asyncio.to_thread(runs_page, self.lab.runs, runs, others, whole=part == "all")
+        body += section
         self.lab.expect_drawing()
         self.show("Runs", body, scripts=("browse.js",), styles=STYLES)
 
@@ -174,6 +177,48 @@ class SceneHandler(Handler):
         self.finish()
 
 
+class SweepPage(Handler):
+    """The phase diagrams of a sweep."""
+
+    current = "runs"
+
+    async def get(self, name: str) -> None:
+        """Draw those of one claim."""
+        claim = self.get_query_argument("claim", "")
+        drawn = await self._drawn(sweep_body, name, claim)
+        self.show(name, drawn["html"], styles=STYLES)
+
+    async def _drawn(self, function: Callable[..., Any], *given: Any) -> dict[str, Any]:
+        async with aclosing(self.lab.renderer.draw(function, self.lab.runs, *given)) as parts:
+            async for part in parts:
+                return part
+        raise AttnscopeError("There is nothing to draw.")
+
+
+class SweepPoint(SweepPage):
+    """The run of one cell."""
+
+    async def get(self, name: str, point: str = "0") -> None:
+        """Show its report, as that of any run."""
+        drawn = await self._drawn(point_report, name, int(point))
+        shown = Entry(f"{name}: {drawn['title']}", "finished", "")
+        self.set_header("Content-Security-Policy", reports.POLICY)
+        theme = self.get_cookie("attnscope-theme") or ""
+        self.finish(reports.framed(drawn["html"], shown, theme))
+
+
+class SweepReport(Handler):
+    """The report of a sweep."""
+
+    async def get(self, name: str) -> None:
+        """Show it in its frame."""
+        text = await asyncio.to_thread(_file, self.lab.runs, name, "report.html")
+        self.set_header("Content-Security-Policy", reports.POLICY)
+        theme = self.get_cookie("attnscope-theme") or ""
+        shown = Entry(name, "finished", "")
+        self.finish(reports.framed(text.decode(errors="replace"), shown, theme))
+
+
 class CompareScene(SceneHandler):
     """The figures of runs over each other."""
 
@@ -216,6 +261,9 @@ def routes(own: dict[str, Any]) -> list[Any]:
         (r"/runs/([^/]+)/", RunPage, own),
         (r"/runs/([^/]+)/figure", FigureOfClaim, own),
         (r"/runs/([^/]+)/(figures|tables)/([^/]+)", ReportFile, own),
+        (r"/sweeps/([^/]+)/", SweepPage, own),
+        (r"/sweeps/([^/]+)/report", SweepReport, own),
+        (r"/sweeps/([^/]+)/points/(\d{1,9})", SweepPoint, own),
         (r"/compare", ComparePage, own),
         (r"/compare/scene", CompareScene, own),
         (r"/claims/?", ClaimsPage, own),

@@ -6,6 +6,7 @@ from attnscope.models.kernel_attention import KernelAttention
 from attnscope.models.kernel_classifier import KernelClassifier
 from attnscope.models.seq2seq import Seq2Seq, Seq2SeqObjective
 from attnscope.models.sequence_classifier import ClassifierObjective, SequenceClassifier
+from attnscope.models.sigma_reparam import SigmaReparam, fold_sigma_reparam, sigma_reparam
 from attnscope.models.topic_objective import PopulationObjective, TopicObjective
 from attnscope.models.topic_transformer import TopicTransformer
 from attnscope.models.word_pair_cnn import WordPairAttention
@@ -24,6 +25,7 @@ __all__ = [
     "Seq2Seq",
     "Seq2SeqObjective",
     "SequenceClassifier",
+    "SigmaReparam",
     "TopicObjective",
     "TopicTransformer",
     "TrainableLinear",
@@ -31,4 +33,6 @@ __all__ = [
     "WordPairAttention",
     "WordProxy",
     "classifier",
+    "fold_sigma_reparam",
+    "sigma_reparam",
 ]

@@ -15,7 +15,7 @@ where s_c is the row of query(c) of (W^Q)ᵀ W^K / √d_a.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -31,6 +31,8 @@ LossKind = Literal["cross-entropy", "squared"]
 
 class _Objective(ABC):
     """What both objectives share: the loss over contexts, the penalty, the gradient by hand."""
+
+    any_device: ClassVar[bool] = True
 
     def __init__(
         self, kind: LossKind, penalty: float, penalised: tuple[str, ...], masked_queries: bool

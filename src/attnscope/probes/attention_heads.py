@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from attnscope.probes.entropy_floor import entropy_floor
+
 SINK_KEYS = 4
 """Queries that see fewer keys have little choice, and do not count for a sink."""
 
@@ -58,14 +60,34 @@ def logit_scale(weights: np.ndarray, visible: np.ndarray, asking: np.ndarray) ->
     (2023) in its form for one row. A weight that underflowed counts as the smallest number of its
     format. Queries that see one key only do not count.
     """
-    seen = visible.sum(axis=-1)
-    counted = asking & (seen > 1)
+    scales, counted = _scales(weights, visible, asking)
     number = int(counted.sum())
     if not number:
         return np.full(weights.shape[1], np.nan)
+    return np.asarray(np.where(counted[:, None], scales, 0.0).sum(axis=(0, 2)) / number)
+
+
+def floor_of_entropy(weights: np.ndarray, visible: np.ndarray, asking: np.ndarray) -> np.ndarray:
+    """Return the least entropy that the logits of a query allow, mean over queries, per head.
+
+    Each row has its own scale and its own number of keys (Zhai et al. 2023, for one row). The
+    entropy itself is never below it. Queries that see one key only do not count.
+    """
+    scales, counted = _scales(weights, visible, asking)
+    number = int(counted.sum())
+    if not number:
+        return np.full(weights.shape[1], np.nan)
+    floors = entropy_floor(scales, np.maximum(visible.sum(axis=-1), 2)[:, None])
+    return np.asarray(np.where(counted[:, None], floors, 0.0).sum(axis=(0, 2)) / number)
+
+
+def _scales(
+    weights: np.ndarray, visible: np.ndarray, asking: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scale of every row, (row, head, query), and which queries count."""
+    seen = visible.sum(axis=-1)
     there = visible[:, None]
     logs = np.where(there, np.log(np.maximum(weights, np.finfo(weights.dtype).tiny)), 0.0)
     size = np.maximum(seen, 1)[:, None]
     squares = (logs**2).sum(axis=-1) - logs.sum(axis=-1) ** 2 / size
-    scales = np.sqrt(np.maximum(squares, 0.0))
-    return np.asarray(np.where(counted[:, None], scales, 0.0).sum(axis=(0, 2)) / number)
+    return np.sqrt(np.maximum(squares, 0.0)), asking & (seen > 1)

@@ -44,10 +44,11 @@ def write_report(path: Path, page: Page) -> Path:
     Links to images and CSV files are relative (``figures/<name>.png``, ``tables/<name>.csv``);
     :func:`attnscope.report.publish` puts the files there.
     """
-    return write_bytes(Path(path), _document(page).encode())
+    return write_bytes(Path(path), document(page).encode())
 
 
-def _document(page: Page) -> str:
+def document(page: Page) -> str:
+    """Return the report of a run as the text of one HTML file."""
     scripts = [_bokeh_script()] if any(not _light(page, each) for each in page.all_figures) else []
     scripts.append(_resource("report.js"))
     if page.overview is not None:

@@ -150,3 +150,10 @@ def closest(kl: xr.DataArray) -> xr.DataArray:
     """Return the number of the strategy that the model is closest to, at every record point."""
     known = kl.isel(answer=slice(0, TRUTH))
     return known.fillna(float("inf")).argmin("answer")
+
+
+def entropies(logits: Tensor) -> Tensor:
+    """Return the entropy of attention from its logits, in double precision, over the last axis."""
+    logs = logits.double().log_softmax(dim=-1)
+    # What a query may not see has weight 0 and logarithm -inf.
+    return -(logs.exp() * logs.nan_to_num(neginf=0.0)).sum(dim=-1)

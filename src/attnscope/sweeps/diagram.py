@@ -53,6 +53,7 @@ class Diagram:
         points: numbers of the points, -1 where none is.
         criterion: what the statistic must satisfy.
         theory: where the verdict turns in theory: lines, each with its name.
+        refined: whether places were added where the verdict turns, so that most cells are empty.
     """
 
     claim: str
@@ -67,6 +68,7 @@ class Diagram:
     points: np.ndarray
     criterion: Criterion
     theory: tuple[tuple[np.ndarray, np.ndarray, str], ...] = ()
+    refined: bool = False
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -181,6 +183,7 @@ def _diagram(
         verdicts=verdicts,
         points=root["point"].transpose(*order).to_numpy(),
         criterion=criterion,
+        refined=any(tree.sizes[axis.name] > len(axis.rows) for axis in shown),
     )
     if study is None:
         return diagram

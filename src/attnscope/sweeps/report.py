@@ -28,8 +28,6 @@ from attnscope.trajectory.lock import REPORT, Lock
 
 COLORS = {"holds": 2, "fails": 1, "undecided": 4, "diverged": 3}
 """Of verdicts; dots differ in shape as well."""
-SPARSE = 0.5
-"""Share of a grid's cells that are filled, below which the nearest point stands for the others."""
 FEW = 1500
 """Cells up to which every point has its dot."""
 TICKS = 9
@@ -247,7 +245,7 @@ def filled(diagram: Diagram) -> np.ndarray:
 
 
 def _is_sparse(diagram: Diagram) -> bool:
-    return diagram.values.ndim == 2 and bool((diagram.points >= 0).mean() < SPARSE)
+    return diagram.refined and diagram.values.ndim == 2
 
 
 def edges_of(places: np.ndarray, log: bool) -> np.ndarray:

@@ -26,6 +26,8 @@ from attnscope.trajectory.documents import DamagedFile
 NOWHERE = -1
 """The number of a point that is not there."""
 TEXT = ("verdict", "criterion")
+TAKEN = "_read"
+"""Follows the name of a variable that is also the name of a swept field."""
 
 
 def open_sweep(path: str | Path) -> xr.DataTree:
@@ -36,7 +38,8 @@ def open_sweep(path: str | Path) -> xr.DataTree:
     ``observables``, ``theory``, ``data``, ``params`` and ``stats`` hold all readings of all points,
     read when they are asked for; ``point`` says which file a point lies in. Points that are not
     there are NaN. Readings whose shapes differ from point to point are left out and listed in
-    ``attrs["by_point"]``: :func:`open_point` opens them.
+    ``attrs["by_point"]``: :func:`open_point` opens them. A variable that is called like a swept
+    field gets ``_read`` after its name.
 
     Raises:
         DamagedFile: a file is not what was written.
@@ -80,16 +83,22 @@ def open_sweep(path: str | Path) -> xr.DataTree:
     for row, where in zip(rows, at, strict=True):
         outcome[where] = row["outcome"]
         seconds[where] = row.get("seconds", np.nan)
-    root = xr.Dataset(
-        {
-            "point": (dims, numbers),
-            "outcome": (dims, outcome.astype(str)),
-            "seconds": (dims, seconds),
-        },
-        coords=coords,
-        attrs=attrs,
-    )
-    return xr.DataTree.from_dict({"/": root, **groups})
+    own = {
+        "point": (dims, numbers),
+        "outcome": (dims, outcome.astype(str)),
+        "seconds": (dims, seconds),
+    }
+    for name in {*own} & {*coords}:
+        own[f"{name}{TAKEN}"] = own.pop(name)
+    root = xr.Dataset(own, coords=coords, attrs=attrs)
+    # A field that is swept gives its name to an axis, and what was called so gets another one.
+    apart = {
+        name: group.rename_vars(
+            {str(v): f"{v}{TAKEN}" for v in group.variables if str(v) in coords}
+        )
+        for name, group in groups.items()
+    }
+    return xr.DataTree.from_dict({"/": root, **apart})
 
 
 def open_point(sweep: str | Path | xr.DataTree, **values: Any) -> xr.DataTree:
@@ -254,7 +263,9 @@ def _stacks(
             continue  # Its places differ from point to point: the clock says where they are.
         runs = max((each["shape"][0] for each in others if each["dims"][:1] == ["run"]), default=0)
         own = {tuple(each["shape"][1:] if runs else each["shape"]) for each in others}
-        if len(own) > 1 or any(each["dims"] != about["dims"] for each in others):
+        if len(own) > 1 or any(
+            each["dims"] != about["dims"] or set(each["dims"]) & set(dims) for each in others
+        ):
             left.append(name)
             continue
         inner = (runs, *own.pop()) if runs else own.pop()

@@ -44,7 +44,9 @@ class TextRows:
     def batch(self, rows: Tensor) -> Batch:
         """Return some texts."""
         chosen = self.rows[rows]
-        longest = int(chosen.lengths.clamp(max=chosen.ids.shape[1]).max())
+        longest = chosen.ids.shape[1]
+        if chosen.ids.device.type == "cpu":  # Elsewhere a look would wait for the device.
+            longest = int(chosen.lengths.clamp(max=longest).max())
         ids = chosen.ids[:, :longest].long()
         return Batch(ids, ids != 0, chosen.labels)
 

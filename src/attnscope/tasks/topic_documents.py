@@ -199,6 +199,8 @@ class Documents:
     redraws: Tensor | None = None
 
     def __post_init__(self) -> None:
+        if self.ids.device.type != "cpu":
+            return  # They were looked at before they were put there.
         for words in (self.ids, self.visible):
             low, high = (int(end) for end in torch.aminmax(words))
             if low < 0 or high >= self.vocabulary:

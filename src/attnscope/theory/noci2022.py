@@ -56,6 +56,29 @@ def gradient_ratio_bound(
     return np.asarray(key_scale * value_scale * rho**2 / np.sqrt(np.maximum(1 - rho**2, 1e-300)))
 
 
+def gradient_ratio_at_depth(
+    residual: ArrayLike,
+    layers: ArrayLike,
+    branch: float = 1.0,
+    key_scale: float = 1.0,
+    value_scale: float = 1.0,
+) -> np.ndarray:
+    r"""Return the largest :math:`\|dS/dW_Q\| / \|dS/dW_V\|` behind L layers, at the start.
+
+    Layers with skip connections make tokens parallel, :func:`residual_after`; what that leaves to
+    queries and keys is :func:`gradient_ratio_bound`. It falls as :math:`2^{-L}` with branches as
+    they are, and not at all beyond a constant with branches scaled by :math:`1/\sqrt L`.
+
+    >>> print(gradient_ratio_at_depth(0.5, [0, 10, 40]).round(6))
+    [0.288675 0.000325 0.      ]
+    >>> print(gradient_ratio_at_depth(0.5, 40, branch=40**-0.5).round(3))
+    0.116
+    """
+    return gradient_ratio_bound(
+        residual_after(residual, layers, branch, value_scale), key_scale, value_scale
+    )
+
+
 def mean_growth(layers: ArrayLike, branch: float = 1.0, value_scale: float = 1.0) -> np.ndarray:
     r"""Return how much the squared mean of tokens grows over L layers of uniform attention.
 

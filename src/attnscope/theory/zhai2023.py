@@ -15,27 +15,58 @@ attains it. :math:`E(0, T) = \ln T`, and E falls with s, at last as :math:`T s e
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
+from attnscope.errors import AttnscopeError
+from attnscope.probes.entropy_floor import entropy_floor
+from attnscope.theory.arrays import Numbers, float64
 
-def entropy_floor(scale: ArrayLike, keys: ArrayLike) -> np.ndarray:
-    """Return the least entropy of a row of ``keys`` logits with this centred norm, in nats.
+__all__ = ["entropy_floor", "largest_scale", "row_scale", "spectral_scale", "tight_row"]
 
-    >>> print(f"{entropy_floor(10.0, 64):.11f}")
-    0.02920597797
+
+def row_scale(logits: Numbers, visible: np.ndarray | None = None) -> np.ndarray:
+    """Return the centred norm of rows of logits, over the last axis.
+
+    Args:
+        logits: any shape; what a query may not see may be -inf.
+        visible: where a query may look; where logits are above -inf unless given. A row of one key
+            has the scale 0.
     """
-    s = np.asarray(scale, dtype=float)
-    t = np.asarray(keys, dtype=float)
-    others = np.maximum(t - 1, 1e-300)
-    weight = others * np.exp(-s * np.sqrt(t / others))
-    # s sqrt(T (T - 1)) beta is s sqrt(T / (T - 1)) times (T - 1) beta.
-    floor = np.log1p(weight) + s * np.sqrt(t / others) * weight / (1 + weight)
-    return np.asarray(np.where(t > 1, floor, 0.0))
+    rows = float64(logits)
+    see = np.isfinite(rows) if visible is None else visible
+    count = np.maximum(see.sum(axis=-1, keepdims=True), 1)
+    kept = np.where(see, rows, 0.0)
+    centred = np.where(see, kept - kept.sum(axis=-1, keepdims=True) / count, 0.0)
+    return np.asarray(np.sqrt((centred**2).sum(axis=-1)))
+
+
+def spectral_scale(keys: Numbers, queries: Numbers, tokens: Numbers) -> np.ndarray:
+    r"""Return :math:`\|W_K W_Q^\top\|_2 \|X X^\top\|_2`, the scale of the paper's floor.
+
+    Logits are :math:`X W_K W_Q^\top X^\top`; a factor of 1/√d belongs into the weights.
+
+    Args:
+        keys: W_K, shape ``(d, head)``.
+        queries: W_Q, shape ``(d, head)``.
+        tokens: X, shape ``(..., T, d)``.
+    """
+    weights = np.linalg.norm(float64(keys) @ float64(queries).T, 2)
+    return np.asarray(weights * np.linalg.norm(float64(tokens), 2, axis=(-2, -1)) ** 2)
 
 
 def tight_row(scale: float, keys: int) -> np.ndarray:
-    """Return the logits of this centred norm that have the least entropy."""
+    """Return the logits of this centred norm that have the least entropy.
+
+    Raises:
+        AttnscopeError: there is one key only, or the scale is negative.
+    """
+    if keys < 2:
+        raise AttnscopeError(
+            f"keys = {keys}: expected 2 or more; a query that sees one key has entropy 0 whatever "
+            "its logit is."
+        )
+    if not scale >= 0:
+        raise AttnscopeError(f"scale = {scale:g}: expected a norm, 0 or more.")
     row = np.full(keys, -scale / np.sqrt(keys * (keys - 1)))
     row[0] = scale * np.sqrt((keys - 1) / keys)
     return row

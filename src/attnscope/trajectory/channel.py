@@ -21,8 +21,7 @@ from threading import Thread
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
+from torch import Tensor, from_numpy
 
 from attnscope.errors import AttnscopeError
 from attnscope.files import sync_all
@@ -65,7 +64,7 @@ class _Buffer:
     numbers: Any = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.tensor = torch.from_numpy(self.array)
+        self.tensor = from_numpy(self.array)
         if self.array.ndim == 1 and self.array.dtype != np.float16:
             self.numbers = memoryview(self.array)  # type: ignore[arg-type]
         elif self.array[0].size >= LARGE:

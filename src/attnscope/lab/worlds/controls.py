@@ -223,5 +223,31 @@ EDELMAN2024 = World(
         "until": 10.0,
     },
 )
+BOIX2023 = World(
+    "boix2023",
+    "Boix's stages of rank",
+    "A head has to imitate another one, from a start near zero. It learns one number at a time, "
+    "and a greedy algorithm knows which one, and when, before training.",
+    "boix2023.head",
+    (
+        Slider(
+            "alpha",
+            "Size of the start (α)",
+            (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 3e-2, 0.1),
+            "The smaller it is, the sharper the stairs. A second run starts at α².",
+        ),
+        Slider("width", "Entries of a token (d)", tuple(range(5, 13))),
+        Slider(
+            "tokens",
+            "Tokens of a sample",
+            tuple(range(2, 11)),
+            "Attention has to tell them apart.",
+        ),
+        Slider("samples", "Samples", (5, 10, 20, 40, 60, 100)),
+        Slider("data", "Draw of the samples", tuple(range(21))),
+        Slider("until", "Training time, in units of log(1/α)", (3.0, 5.0, 7.0, 10.0, 15.0)),
+    ),
+    {"alpha": 1e-8, "width": 6, "tokens": 6, "samples": 60, "data": 3, "until": 7.0},
+)
 
-WORLDS = (LU2021, LI2023, SONG2024, SNELL2021, EDELMAN2024)
+WORLDS = (LU2021, LI2023, SONG2024, SNELL2021, EDELMAN2024, BOIX2023)

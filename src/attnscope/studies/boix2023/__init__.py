@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from attnscope.lazy import attach
 
 if TYPE_CHECKING:
+    from attnscope.studies.boix2023.head import HeadRun
     from attnscope.studies.boix2023.stages import StagesStudy
 
-__getattr__, __dir__, __all__ = attach(__name__, {"stages": ("StagesStudy",)})
+__getattr__, __dir__, __all__ = attach(__name__, {"head": ("HeadRun",), "stages": ("StagesStudy",)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from attnscope.claims.diagnosis import Diagnosis
-from attnscope.theory.noci2022 import gradient_ratio_bound
+from attnscope.theory.noci2022 import gradient_ratio_at_depth, gradient_ratio_bound
 from attnscope.watched.chart import Chart
 from attnscope.watched.course import Course
 from attnscope.watched.diagnosis.losses import losses_of
@@ -52,6 +52,14 @@ def diagnose(chart: Chart) -> Diagnosis | None:
     if residuals is not None and len(residuals.values[0]) == len(now):
         bound = float(gradient_ratio_bound(residuals.now()[max(worst - 1, 0)]))
         evidence["what the likeness of positions alone allows"] = bound
+        start = float(np.nanmax(residuals.values[0]))
+        if worst > 0:
+            # Depth alone makes positions alike: what it leaves, and what scaled branches would.
+            for said, branch in (("as it is", 1.0), (f"with 1/sqrt({len(now)})", len(now) ** -0.5)):
+                ratio = float(gradient_ratio_at_depth(start, worst, branch))
+                evidence[f"what {worst} layers allow at the start, residual branches {said}"] = (
+                    ratio
+                )
     size = (
         f"they are {now[worst]:.1e} times the gradient of W^V, so at one learning rate values take "
         f"{1 / now[worst]:,.0f} steps while attention takes one"

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attnscope.probes.attention_heads import logit_scale, nearest_head, received
+from attnscope.probes.attention_heads import floor_of_entropy, logit_scale, nearest_head, received
 from attnscope.watching.matrices import Part, Projections, find_projections
 from attnscope.watching.moment import Moment, Need, Reading
 from attnscope.watching.readings.offer import Layer, Offer, WatchedModel, per_layer
@@ -44,6 +44,12 @@ def offers(watched: WatchedModel) -> list[Offer]:
             lambda x: logit_scale(x.weights, x.visible, x.asking),
             "norm of the centred logits of a query, mean over queries",
         ),
+        (
+            "entropy_floor",
+            lambda x: floor_of_entropy(x.weights, x.visible, x.asking),
+            "least entropy that the logits of a query allow, in nats, mean over queries (Zhai et "
+            "al. 2023, for single rows)",
+        ),
     )
     by_position = Reading(
         "attention_received",
@@ -57,7 +63,7 @@ def offers(watched: WatchedModel) -> list[Offer]:
         *(
             Offer(
                 Reading(name, per_layer(read), HEADS, NEEDS, meaning=meaning),
-                True,
+                name != "entropy_floor",
                 watched.lacks_attention,
                 1 if name == "sink_mass" else APART,
             )

@@ -8,12 +8,12 @@ import xarray as xr
 
 from attnscope.claims import Claim, above
 from attnscope.studies.predict.labelled.compared import (
+    BEST_SHUFFLE,
     CHANCE,
     CHOSEN_NAME,
     ONE_MORE,
     RARITY,
     SEED,
-    SHUFFLED,
 )
 from attnscope.studies.predict.labelled.models import SNELL
 from attnscope.studies.predict.labelled.sets import role, short
@@ -43,8 +43,8 @@ def claims_of(study: Labelled) -> list[Claim]:
     found = [
         Claim(
             "beats",
-            "On {case} the prediction beats chance, rarity alone and shuffled labels by more than "
-            f"{AHEAD:g} points.",
+            "On {case} the prediction beats chance, rarity alone and the best of five "
+            f"shuffles of the labels by more than {AHEAD:g} points.",
             beats,
             CHOSEN_NAME,
             above(AHEAD),
@@ -105,7 +105,7 @@ def claims_of(study: Labelled) -> list[Claim]:
 def beats(run: Readings, predictor: str) -> xr.DataArray:
     """Return by how many points a predictor beats the best of those that know less."""
     agreed = run.theory.agreement.sel(measure="top 5 %")
-    against = agreed.sel(predictor=[CHANCE, RARITY, SHUFFLED]).max("predictor")
+    against = agreed.sel(predictor=[CHANCE, RARITY, BEST_SHUFFLE]).max("predictor")
     return agreed.sel(predictor=predictor) - against
 
 

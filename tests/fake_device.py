@@ -1,0 +1,118 @@
+"""A device that is none: tensors of the CPU that refuse to meet those that were not put on it.
+
+It does what a GPU would do to a program, on real numbers: an operation on tensors from both sides
+is an error, and what passes between the sides is counted. So whole runs can be made on it, and have
+to end as on the CPU, to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten
+
+from attnscope.engines import placement
+
+FAKE: Any = SimpleNamespace(type="fake")
+ATEN = torch.ops.aten
+MAY_MIX = {
+    ATEN.copy_.default: "copied",
+    ATEN.index.Tensor: "looked up",
+    ATEN.index_put_.default: "looked up",
+    ATEN.index_put.default: "looked up",
+    ATEN._index_put_impl_.default: "looked up",
+}
+"""Operations that a GPU allows on tensors from both sides."""
+
+
+def _storages(tensor: Tensor) -> list[Any]:
+    return [tensor.untyped_storage()]
+
+
+class Sides(TorchDispatchMode):
+    """Knows which memory is on the device, and counts what passes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.there: dict[int, Any] = {}
+        self.passed: Counter[str] = Counter()
+
+    def is_there(self, tensor: Tensor) -> bool:
+        return any(each._cdata in self.there for each in _storages(tensor))
+
+    def put(self, tensor: Tensor) -> Tensor:
+        # Storages are held, so that no other one gets the address of one that is gone.
+        self.there |= {each._cdata: each for each in _storages(tensor)}
+        return tensor
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        tensors = [t for t in tree_flatten((args, kwargs))[0] if isinstance(t, Tensor)]
+        sides = [self.is_there(t) for t in tensors]
+        out = func(*args, **(kwargs or {}))
+        if not any(sides):
+            return out
+        if func is ATEN._local_scalar_dense.default:
+            self.passed["read"] += 1
+        # A number may come from anywhere.
+        elif not all(s for s, t in zip(sides, tensors, strict=True) if t.ndim):
+            if func not in MAY_MIX:
+                raise RuntimeError(f"{func} on tensors of two devices")
+            self.passed[MAY_MIX[func]] += 1
+            if func is ATEN.copy_.default:
+                return out
+        for each in tree_flatten(out)[0]:
+            if isinstance(each, Tensor):
+                self.put(each)
+        return out
+
+
+@contextmanager
+def fake_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sides]:
+    """Have studies trained on the device that is none."""
+    sides = Sides()
+
+    def copy(tensor: Tensor, device: Any) -> Tensor:
+        sides.passed["moved"] += 1
+        there = tensor.detach().clone()
+        if device is FAKE:
+            sides.put(there)
+        if isinstance(tensor, torch.nn.Parameter):
+            return torch.nn.Parameter(there, requires_grad=tensor.requires_grad)
+        return there.requires_grad_(tensor.requires_grad)
+
+    class Placement(placement.Placement):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            # A program says "cpu" or asks a tensor, which says that it is on the CPU.
+            if func in placement.BORN and isinstance((kwargs or {}).get("device"), torch.device):
+                kwargs = {name: value for name, value in kwargs.items() if name != "device"}
+            return super().__torch_function__(func, types, args, kwargs)
+
+        def born(self, func: Any, args: Any, kwargs: Any) -> Tensor:
+            return sides.put(func(*args, **kwargs))
+
+        def moved(self, tensor: Tensor) -> Tensor:
+            sides.passed["moved"] += 1
+            return sides.put(tensor.clone())
+
+        def home(self, tensor: Tensor) -> Tensor:
+            sides.passed["read"] += sides.is_there(tensor)
+            return tensor.clone()
+
+    with monkeypatch.context() as patch, sides:
+        patch.setattr(placement, "Placement", Placement)
+        patch.setattr(placement, "_copy", copy)
+        patch.setattr(placement, "is_on", lambda tensor, device: sides.is_there(tensor))
+        patch.setattr("attnscope.experiment.study.wanted", lambda: FAKE)
+        yield sides
