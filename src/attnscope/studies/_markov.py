@@ -135,10 +135,15 @@ class MarkovStudy(Study):
         return Readings(tree, {"answer": ANSWERS, **self.labels})
 
     def problem(
-        self, model: nn.Module, task: MarkovChains, seed: int, read: tuple[Observable, ...]
+        self,
+        model: nn.Module,
+        task: MarkovChains,
+        seed: int,
+        read: tuple[Observable, ...],
+        batch: int | None = None,
     ) -> Problem:
         """Return the run of a model on sequences that are never seen again."""
-        rows = (self.training.batch or 0) * (self.training.steps + 1)
+        rows = (batch or self.training.batch or 0) * (self.training.steps + 1)
         loss = FreshLoss(task.stream(seed))
         last = self.training.steps
         times = {*range(min(FIRST, last) + 1), *range(0, last, self.every), last}
