@@ -134,7 +134,7 @@ class Surrogate(MarkovStudy):
     def tables(self, run: Readings) -> list[Table]:
         """Tabulate emergence by batch size."""
         tokens = self.tokens(run)
-        logs = np.log(tokens).mean("seed").to_numpy()
+        logs = np.log(tokens.transpose("case", "seed").to_numpy()).mean(axis=1)
         local = np.append(np.nan, np.diff(logs) / np.diff(np.log(self.batches)))
         rows = tuple(
             (

@@ -202,9 +202,9 @@ class OneRun(MarkovStudy):
         """Draw all four on one axis, with the events as rules of the first seed."""
         own, events = run.of("run"), self.events(run).isel(seed=0).to_numpy()
         rules = tuple(
-            Rule(float(at), name, vertical=True)
-            for at, name in zip(events, EVENTS, strict=True)
-            if np.isfinite(at)
+            Rule(float(events[i]), name, vertical=True)
+            for i, name in ((0, "unigram rule"), (1, "layer 1 begins"), (4, "bigram rule"))
+            if np.isfinite(events[i])
         )
 
         def panel(title: str, label: str, curves: dict[str, Any]) -> Panel:
@@ -219,7 +219,7 @@ class OneRun(MarkovStudy):
                 "one-run",
                 "Which theory speaks when",
                 "The first seed of a two-layer transformer on Markov chains. Vertical lines: the "
-                "events that the theories announce.",
+                "unigram rule is closest, attention of layer 1 begins, the bigram rule is closest.",
                 (
                     panel(
                         "phases (edelman2024)",
