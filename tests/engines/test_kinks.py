@@ -83,3 +83,27 @@ def test_resuming_among_kinks_is_bit_identical(after: int) -> None:
         second.arrays[0]["theta"],
     )
     assert np.array_equal(joined, whole.arrays[0]["theta"])
+
+
+def test_along_a_kink_it_is_of_second_order() -> None:
+    gaps = []
+    for lr in (LR, LR / 2):
+        sink = Memory()
+        Flow(lr=lr).run(Point(1.0, 2.0), valley, time=40.0, record=[theta(81)], sink=sink)
+        gaps.append(np.abs(sink.arrays[0]["theta"] - exact(sink.times[0]))[:, 1].max())
+    # Gradient descent is off by ½ lr/10 y t/10 at t = 10, 1.8e-3.
+    assert gaps[0] < 2e-4
+    assert gaps[1] < gaps[0] / 2.5
+
+
+@pytest.mark.parametrize("edge", [0.9, 1.3, 1.9])
+def test_it_is_stable_where_gradient_descent_is(edge: float) -> None:
+    def sharp(model: nn.Module) -> Tensor:
+        x, y = model.get_parameter("x")
+        return x.abs() + 0.5 * edge / LR * (y - torch.sin(x * 40) / 100) ** 2
+
+    model = Point(1.0, 2.0)
+    solution = Flow(lr=LR).run(model, sharp, time=40.0, record=[])
+    assert solution.plain_steps > 50
+    assert solution.loss < 2 * LR
+    assert flat(model).abs().max() < 2 * LR

@@ -11,6 +11,7 @@ from torch import nn
 
 from attnscope.engines.agenda import Agenda
 from attnscope.engines.field import GradientField
+from attnscope.engines.kinks import Kinks
 from attnscope.engines.observe import Record
 from attnscope.engines.parameters import FlatParameters, Loss, scalar_loss
 from attnscope.engines.runge_kutta import Workspace
@@ -18,11 +19,6 @@ from attnscope.engines.sink import Checkpoint, Sink
 from attnscope.engines.solution import Outcome, Solution
 from attnscope.engines.stiffness import Choice, Method
 from attnscope.engines.stopping import Stop
-
-FIRST_BURST, LAST_BURST = 8, 128
-"""Gradient-descent steps taken at a kink before the next try; doubled while it does not help."""
-SMOOTH_ORDER = 2.5
-"""If halving a step shrinks its error by less than this power of two, the loss is not smooth."""
 
 
 class Settings(Protocol):
@@ -82,12 +78,10 @@ class FlowRun:
         self.time, self.value, self.h = 0.0, math.nan, math.nan
         # Length and error of the last accepted step; a length of zero says there is none.
         self.last_h, self.last_error = 0.0, 1.0
-        self.steps = self.rejected = self.plain_steps = self.kinks = 0
+        self.steps = self.rejected = self.refusals = 0
         self.gradients = {"dormand-prince": 0, "chebyshev": 0, "plain steps": 0}
-        self.plain_error = 0.0
-        self.burst = self.refusals = 0
         self.checked = False
-        self.refused: tuple[float, float] | None = None
+        self.kinks = Kinks(self)
         self.resumed = resume is not None
         if resume is not None:
             self.restore(resume)
@@ -121,7 +115,7 @@ class FlowRun:
                 return self.end(Outcome.DIVERGED, broken)
         if sentence is not None:
             return self.end(Outcome.STOPPED, sentence)
-        return self.end(Outcome.FINISHED, f"finished at time {self.until:g}{self.at_kinks()}")
+        return self.end(Outcome.FINISHED, f"finished at time {self.until:g}{self.kinks.said()}")
 
     def count(self, what: str) -> None:
         """Put the gradients that were not counted yet down to a method."""
@@ -149,14 +143,14 @@ class FlowRun:
                 self.checked = True
                 self.flat.vector.copy_(work.state)
                 self.field.check_same(self.value, work.slopes[0], self.time)
-            if self.at_kink(h, error):
+            if self.kinks.at(h, error, self.refusals):
                 self.count(method.name)
                 choice.leave(self.time)
-                return None, self.descend()
-            self.refused = (h, error)
+                return None, self.kinks.descend()
+            self.kinks.refused = (h, error)
             choice.refused(self.time)
             return None, None
-        self.refused, self.refusals = None, 0
+        self.kinks.refused, self.refusals = None, 0
         sentence = self.read_out(h, value, lambda part: method.interpolate(h, part))
         self.steps += 1
         if sentence is not None:
@@ -164,15 +158,11 @@ class FlowRun:
                 self.value = scalar_loss(self.loss, self.model).item()
             return None, sentence
         choice.before(h)
-        work.accept()
-        self.field.keep()
+        self.move(h, value)
         self.flat.vector.copy_(work.state)
-        self.time = self.until if h == self.until - self.time else self.time + h
-        self.value = value
         self.h = h * self.growth(h, max(error, 1e-10))
         self.last_h, self.last_error = h, max(error, 1e-10)
-        if self.engine.lr is not None and h >= 4 * method.stages * self.engine.lr:
-            self.burst = 0
+        self.kinks.passed(h)
         if choice.accepted(self.time, h):
             self.last_h = 0.0
         return None, sentence
@@ -189,66 +179,12 @@ class FlowRun:
             ratio *= min(1.0, h / self.last_h * (max(self.last_error, 1e-2) / error) ** power)
         return min(10.0, max(0.2, ratio))
 
-    def at_kink(self, h: float, error: float) -> bool:
-        """Tell a kink from a steep place, by how the error of two refused steps shrank.
-
-        Only steps shorter than the gradient-descent steps that they cost are worth giving up. Kinks
-        come in swarms: after the first, every refused step is one until steps are long again.
-        """
-        lr = self.engine.lr
-        if self.burst:
-            return True
-        if self.refused is None:
-            return False
-        longer, larger = self.refused
-        if math.log(larger / error) >= SMOOTH_ORDER * math.log(longer / h):
-            return False
-        # Without a learning rate nothing can be done; a step far too long may look like this once.
-        self.kinks += lr is not None or self.refusals > 2
-        return lr is not None and h <= self.choice.method.stages * lr
-
-    def descend(self) -> str | None:
-        """Take some plain gradient-descent steps; return what ends the run."""
-        work, lr, sentence = self.work, self.engine.lr, None
-        assert lr is not None
-        self.burst = min(max(2 * self.burst, FIRST_BURST), LAST_BURST)
-        for _ in range(self.burst):
-            if self.engine.correct:
-                self.flat.vector.copy_(work.state)
-                self.field.plain(work.slopes[0])
-            h = min(lr, self.until - self.time)
-            torch.add(work.state, work.slopes[0], alpha=-h, out=work.next_state)
-            value = work.evaluate(work.next_state, work.slopes[-1])
-            self.note_plain_error(h)
-            sentence = self.read_out(
-                h,
-                value,
-                lambda part: torch.lerp(work.state, work.next_state, part, out=self.flat.vector),
-            )
-            self.plain_steps += 1
-            if sentence is not None:
-                with torch.no_grad():
-                    self.value = scalar_loss(self.loss, self.model).item()
-                break
-            work.accept()
-            self.field.keep()
-            self.time = self.until if h == self.until - self.time else self.time + h
-            self.value = value
-            if self.time >= self.until:
-                break
-        self.count("plain steps")
-        if sentence is None:
-            self.flat.vector.copy_(work.state)
-            self.h = self.choice.smooth.stages * lr
-            self.last_h, self.refused = 0.0, None
-        return sentence
-
-    def note_plain_error(self, h: float) -> None:
-        """Keep the largest error of a plain step against the flow, ½h‖g(end) - g(start)‖∞."""
-        low, high = torch.aminmax(
-            torch.sub(self.work.slopes[-1], self.work.slopes[0], out=self.work.right)
-        )
-        self.plain_error = max(self.plain_error, h / 2 * max(-low.item(), high.item()))
+    def move(self, h: float, value: float) -> None:
+        """Stand at the end of the step just tried."""
+        self.work.accept()
+        self.field.keep()
+        self.time = self.until if h == self.until - self.time else self.time + h
+        self.value = value
 
     def read_out(
         self, h: float, value: float, interpolate: Callable[[float], object]
@@ -284,27 +220,15 @@ class FlowRun:
                     low = middle
         return self.time + high * h
 
-    def at_kinks(self) -> str:
-        """Say what kinks did to the accuracy, if there were any."""
-        if self.plain_steps:
-            times = self.plain_error / self.engine.atol
-            return (
-                f", {self.plain_steps:,} plain steps of it at kinks, each within "
-                f"{self.plain_error:.2g} of the flow ({times:.0f} times atol)"
-            )
-        if self.kinks:
-            return f", through {self.kinks} kinks, where errors may exceed the tolerance"
-        return ""
-
     def exhausted_sentence(self) -> str:
         """Say why the number of steps did not suffice."""
         said = f"gave up at time {self.time:g} after max_steps = {self.engine.max_steps} attempted "
         if limit := self.choice.limit(self.last_h):
             return f"{said}steps: {limit}"
-        if self.kinks:
+        if self.kinks.seen:
             return (
-                f"{said}steps, at {self.kinks} kinks of the loss; expected a smooth loss, or lr, "
-                "the step of gradient descent that is good enough there"
+                f"{said}steps, at {self.kinks.seen} kinks of the loss; expected a smooth loss, or "
+                "lr, the step of gradient descent that is good enough there"
             )
         return f"{said}steps of {self.last_h:.3g} or so; expected more of them, or a larger rtol"
 
@@ -346,11 +270,7 @@ class FlowRun:
             "evaluations": self.field.evaluations,
             "gradients": self.gradients,
             "rejected": self.rejected,
-            "plain_steps": self.plain_steps,
-            "plain_error": self.plain_error,
-            "kinks": self.kinks,
-            "burst": self.burst,
-            "refused": self.refused,
+            **self.kinks.state(),
             "refusals": (self.refusals, self.checked),
             **chosen,
         }
@@ -367,12 +287,9 @@ class FlowRun:
         self.time, self.value = values["time"], values["loss"]
         self.h, self.last_h, self.last_error = values["h"], values["last_h"], values["last_error"]
         self.steps, self.rejected = values["steps"], values["rejected"]
-        self.plain_steps, self.plain_error = values["plain_steps"], values.get("plain_error", 0.0)
+        self.kinks.restore(values)
         self.gradients = dict(values.get("gradients", self.gradients))
-        self.kinks = values.get("kinks", 0)
         self.refusals, self.checked = values.get("refusals", (0, False))
-        self.burst, refused = values["burst"], values["refused"]
-        self.refused = None if refused is None else (refused[0], refused[1])
 
     def end(self, outcome: Outcome, status: str, can_go_on: bool = False) -> Solution:
         """Say how it ended, and flush what was recorded."""
@@ -390,10 +307,10 @@ class FlowRun:
             self.steps,
             self.field.evaluations,
             self.rejected,
-            self.plain_steps,
+            self.kinks.steps,
             gradients={name: n for name, n in self.gradients.items() if n},
             sharpness=tuple(self.choice.sharpness),
             switches=tuple(self.choice.switches),
-            kinks=self.kinks,
-            plain_error=self.plain_error,
+            kinks=self.kinks.seen,
+            plain_error=self.kinks.error,
         )

@@ -88,6 +88,11 @@ class Choice:
         if self.method is self.sharp and self.age > 0:
             self._measure(time, 3)
 
+    def look(self, time: float) -> float:
+        """Return the largest eigenvalue where the workspace stands, from a few gradients."""
+        self._measure(time, TRIES if self.sharp.direction is None else 3)
+        return self.sharp.radius
+
     def limit(self, h: float) -> str:
         """Say that stability limits steps of length ``h``, if it does and another method helps."""
         if self.forced != self.smooth.name or h * self.bound < EDGE:
