@@ -25,6 +25,7 @@ from attnscope.report.interactive import layout
 SMALL: dict[str, dict[str, Any]] = {
     "lu2021": {"m": 3, "dictionary": 50, "dim": 5, "topics": 3, "draw": 4},
     "li2023": {"topics": 3, "words": 3, "tau": 1, "documents": 20, "until": 250, "draw": 2},
+    "predict": {"texts": 50, "length": 5, "epochs": 300, "draw": 1},
     "song2024": {"sequences": 2, "length": 3, "width": 8, "until": 2.0, "draw": 1},
     "snell2021": {"length": 3, "types": 5, "pairs": 20, "width": 50, "noise": 0.2, "draw": 3},
     "boix2023": {"alpha": 1e-3, "tokens": 3, "samples": 20, "until": 5.0, "draw": 2},

@@ -250,4 +250,43 @@ BOIX2023 = World(
     {"alpha": 1e-8, "width": 6, "tokens": 6, "samples": 60, "data": 3, "until": 7.0},
 )
 
-WORLDS = (LU2021, LI2023, SONG2024, SNELL2021, EDELMAN2024, BOIX2023)
+PREDICT = World(
+    "predict",
+    "A shortcut in your data",
+    "Reviews with words of opinion, and one word that gives the label away. Counts say before "
+    "training where attention will go. Train, and see whether it does.",
+    "predict.shortcut",
+    (
+        Slider(
+            "shortcut",
+            "Share of good reviews with the shortcut",
+            (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0),
+            "It stands in no bad review, so it decides wherever it stands.",
+        ),
+        Slider(
+            "opinion",
+            "Words of opinion that agree with the label",
+            (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0),
+            "At 0.5 they say nothing, and the shortcut is all there is.",
+        ),
+        Slider(
+            "smoothing",
+            "Smoothing of the counts (pseudo-counts)",
+            (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
+            "Little trusts rare words, much trusts frequent ones only.",
+        ),
+        Slider("texts", "Texts", (20, 50, 100, 200, 500, 1000)),
+        Slider("length", "Words of a text", tuple(range(2, 21))),
+        Slider("epochs", "Training time (epochs)", (300, 1000, 3000, 10_000)),
+    ),
+    {
+        "shortcut": 0.3,
+        "opinion": 0.8,
+        "smoothing": 1.0,
+        "texts": 200,
+        "length": 8,
+        "epochs": 3000,
+    },
+)
+
+WORLDS = (LU2021, LI2023, SONG2024, SNELL2021, EDELMAN2024, BOIX2023, PREDICT)

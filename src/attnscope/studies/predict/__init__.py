@@ -14,5 +14,8 @@ from attnscope.lazy import attach
 
 if TYPE_CHECKING:
     from attnscope.studies.predict.labelled import Labelled
+    from attnscope.studies.predict.shortcut import Shortcut
 
-__getattr__, __dir__, __all__ = attach(__name__, {"labelled": ("Labelled",)})
+__getattr__, __dir__, __all__ = attach(
+    __name__, {"labelled": ("Labelled",), "shortcut": ("Shortcut",)}
+)
