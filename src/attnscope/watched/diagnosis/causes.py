@@ -15,6 +15,7 @@ from attnscope.watched.diagnosis.training import Training
 ATTENTION = frozenset(
     {
         "collapsed",
+        "near_collapse",
         "rank_collapse",
         "vanishing",
         "frozen",
@@ -34,7 +35,9 @@ EXPLAINS: Mapping[str, frozenset[str]] = {
     "rank_collapse": FLAT | {"frozen", "never_learns", "sink", "duplicate_heads", "dead_heads"},
     "never_learns": FLAT | {"frozen", "dead_heads", "sink"},
     "frozen": FLAT,
-    "collapsed": frozenset({"diverging", "vanishing", "sink", "one_head", "duplicate_heads"}),
+    "collapsed": frozenset(
+        {"near_collapse", "diverging", "vanishing", "sink", "one_head", "duplicate_heads"}
+    ),
     "sink": frozenset({"collapsed", "vanishing", "duplicate_heads", "one_head"}),
     "vanishing": frozenset({"one_head", "knowledge", "uniform"}),
     "duplicate_heads": frozenset({"dead_heads"}),
