@@ -5,6 +5,7 @@ The smallest study is a dataclass with one method, :meth:`Study.build`. See ``at
 
 from attnscope.experiment.base import KNOWN, Experiment
 from attnscope.experiment.crew import Listener
+from attnscope.experiment.estimate import CaseCost, Estimate, estimate
 from attnscope.experiment.executor import Solved, Stopped, execute, solve
 from attnscope.experiment.job import Job
 from attnscope.experiment.measurement import Measurement, Pass, Quantity
@@ -19,6 +20,8 @@ __all__ = [
     "RUNS",
     "AttentionOverTime",
     "Broken",
+    "CaseCost",
+    "Estimate",
     "Experiment",
     "Interrupted",
     "Job",
@@ -32,6 +35,7 @@ __all__ = [
     "Solved",
     "Stopped",
     "Study",
+    "estimate",
     "execute",
     "is_complete",
     "run",

@@ -52,6 +52,8 @@ class Experiment(metaclass=Flat):
     """Where it comes from."""
     quick: ClassVar[Mapping[str, Any]] = {}
     """Settings that differ at ``--scale quick``, by their flat names."""
+    desk: ClassVar[Mapping[str, Any]] = {}
+    """Settings that differ at ``--scale desk``; none where the paper's own take an hour or less."""
     renamed: ClassVar[Mapping[str, str | None]] = {}
     """Old spellings of settings, with the new ones; ``None`` for what is no longer said."""
     labels: ClassVar[Mapping[str, Sequence[str | int | float]]] = {}

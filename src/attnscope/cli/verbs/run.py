@@ -114,6 +114,11 @@ def add_running(parser: Parser) -> None:
     group.add_argument(
         "--workers", type=whole, metavar="N", help="processes side by side; one per core"
     )
+    group.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="say what it would cost, by a few measured steps, and run nothing",
+    )
     add_where(group)
     there = group.add_argument
     there("--resume", action="store_true", help="go on with the run in the folder")
@@ -161,6 +166,17 @@ def call(options: Namespace) -> int:
     from attnscope.trajectory import RunFolder
     from attnscope.trajectory.inventory import is_reported
 
+    if options.dry_run:
+        from attnscope.engines.device import choosing
+        from attnscope.experiment import estimate
+
+        with status("measuring a few steps", quiet=options.quiet), choosing(options.device):
+            cost = estimate(study, options.workers)
+        if not options.quiet:
+            show(plain_table(cost.table()))
+        for sentence in (f"{study.name()} at {options.scale}:", *cost.sentences()):
+            say(sentence)
+        return 0
     known = _there(study, options)
     if known and not options.quiet:
         print(known, file=sys.stderr)

@@ -90,6 +90,7 @@ class Multihead(SequenceStudy):
         "head_projections": True,
         "separate_embeddings": True,
     }
+    desk = {**quick, "steps": 510, "length": 40, "width": 128, "heads": 8}
     cases = (CANDIDATE, *SCENARIOS)
     figures = fig6_figures
     tables = fig6_tables

@@ -1,0 +1,64 @@
+"""What a run would cost, found out without running it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from attnscope.catalogue import load, names
+from attnscope.cli import main
+from attnscope.errors import AttnscopeError
+from attnscope.experiment import estimate
+from attnscope.experiment.estimate import CaseCost, Estimate
+from attnscope.scales import SCALES
+from toy_study import Bowl
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_study_has_every_scale(name: str) -> None:
+    for scale in SCALES:
+        assert load(name).at(scale).to_json()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_dry_run_says_what_a_study_takes(name: str) -> None:
+    try:
+        study = load(name).at("quick", seeds=1)
+        cost = estimate(study, workers=2, budget=0.0)
+    except (AttnscopeError, ImportError) as error:
+        pytest.skip(str(error))  # Its data are not here.
+    assert cost.runs == len(study.runs())
+    assert all(case.seconds > 0 and case.bytes > 0 and case.measured for case in cost.cases)
+    assert cost.processor >= cost.seconds > 0
+
+
+def test_steps_and_bytes_are_counted_exactly() -> None:
+    study = Bowl().but(engine="descent", epochs=300, points=31)
+    cost = estimate(study, workers=1)
+    assert [case.steps for case in cost.cases] == [300, 300]
+    assert [case.bytes for case in cost.cases] == [31 * (2 + 1) * 8] * 2
+    assert cost.sentences()[0] == "4 runs of 2 cases, 300 steps each."
+
+
+def test_time_is_shared_by_processes_but_no_shorter_than_a_run() -> None:
+    cases = (CaseCost("a", 3, 10, 3, 60.0, 100, 0.1), CaseCost("b", 3, 10, 3, 20.0, 100, 0.1))
+    two = Estimate(cases, workers=2, memory=10, checkpoint=50)
+    assert (two.processor, two.seconds, two.disk) == (240.0, 120.0, 700)
+    assert Estimate(cases, 100, 10, 50).seconds == 60.0
+
+
+def test_the_command_line_prints_it_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "lu2021.sen", "--scale", "desk", "--seeds", "2", "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    for word in ("8 runs of 4 cases", "time: about", "memory: about", "disk: at most"):
+        assert word in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_scale_that_is_none_is_quoted() -> None:
+    with pytest.raises(AttnscopeError, match="scale = 'hour': expected 'quick' or 'desk' or"):
+        Bowl.at("hour")  # type: ignore[arg-type]
