@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
-from attnscope.bounds import Count, Positive, check_fields
+from attnscope.bounds import Bounds, Count, Positive, check_fields
 from attnscope.engines.agenda import Agenda
 from attnscope.engines.device import random_state, restore_random_state
 from attnscope.engines.observe import Record
 from attnscope.engines.parameters import FlatParameters, Loss, flattened
-from attnscope.engines.schedule import OneCycle, Switch
+from attnscope.engines.schedule import OneCycle, Switch, WarmUp
 from attnscope.engines.sink import Checkpoint, Memory, Sink
 from attnscope.engines.solution import Outcome, Solution, ending
 from attnscope.engines.stopping import Stop
@@ -43,6 +43,8 @@ class Descent:
             counts steps, and runs at different learning rates share an axis.
         eps: Adam's ε.
         clip: every entry of the gradient is brought to [-clip, clip] first; ``None`` for as it is.
+        decay: share of themselves, times the learning rate, that weights lose at every step of
+            Adam, apart from what the gradient does (AdamW, Loshchilov and Hutter 2019).
         schedule: how the learning rate, and Adam's β₁, change over the run; constant unless given.
         switches: changes to the model on the way.
         shuffle: ``False`` hands out rows 0, 1, 2, ... in this order, epoch after epoch: whoever
@@ -58,7 +60,8 @@ class Descent:
     tick: Positive | None = None
     eps: Positive = 1e-8
     clip: Positive | None = None
-    schedule: OneCycle | None = None
+    decay: Annotated[float, Bounds(0)] = 0.0
+    schedule: OneCycle | WarmUp | None = None
     switches: tuple[Switch, ...] = ()
     shuffle: bool = True
     epochs: Count | None = None
@@ -157,6 +160,8 @@ class _Run:
                 [flat.vector],
                 lr=engine.lr,
                 eps=engine.eps,
+                weight_decay=engine.decay,
+                decoupled_weight_decay=True,
                 fused=True if flat.vector.numel() >= MANY else None,
             )
         self.generator = torch.Generator().manual_seed(engine.seed)

@@ -12,6 +12,8 @@ from attnscope.errors import AttnscopeError
 
 FIRST, LAST = 1 / 25, 1e-4
 """The rate begins at ``FIRST`` of the largest one and ends at ``LAST`` of where it began."""
+USUAL = 0.9
+"""Adam's first moment, where no cycle changes it."""
 SLOW, FAST = 0.95, 0.85
 """Adam's first moment forgets slowly at both ends of the run, and faster at the peak."""
 
@@ -53,6 +55,31 @@ class OneCycle:
             return _between(FIRST, 1.0, done), _between(SLOW, FAST, done)
         done = min(1.0, (step - peak) / (last - peak))
         return _between(1.0, FIRST * LAST, done), _between(FAST, SLOW, done)
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """The learning rate rises linearly to ``lr`` and stays there; β₁ is Adam's usual 0.9.
+
+    Args:
+        warmup: steps until the learning rate is at its largest.
+    """
+
+    warmup: int
+
+    def __post_init__(self) -> None:
+        if self.warmup < 1:
+            raise AttnscopeError(f"warmup = {self.warmup}: expected 1 step or more.")
+
+    def at(self, step: int, steps: int) -> tuple[float, float]:
+        """Return the share of the largest rate, and β₁, at a step of a run of ``steps`` steps.
+
+        Example:
+            >>> schedule = WarmUp(warmup=4)
+            >>> [schedule.at(step, 100)[0] for step in (0, 1, 3, 99)]
+            [0.25, 0.5, 1.0, 1.0]
+        """
+        return min(1.0, (step + 1) / self.warmup), USUAL
 
 
 @dataclass(frozen=True)

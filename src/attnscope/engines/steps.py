@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from torch import nn
 
-from attnscope.bounds import Count, Positive, check_fields
+from attnscope.bounds import Bounds, Count, Positive, check_fields
 from attnscope.engines.descent import Descent
 from attnscope.engines.parameters import Loss
-from attnscope.engines.schedule import OneCycle, Switch
+from attnscope.engines.schedule import OneCycle, Switch, WarmUp
 from attnscope.engines.solution import Solution
 
 
@@ -122,8 +122,10 @@ class Adam(_Optimizer):
         rate: learning rate, the largest one with ``warmup``.
         eps: Adam's ε.
         clip: every entry of the gradient is brought to [-clip, clip] first.
-        warmup: steps until the rate of a linear one-cycle schedule is largest; constant unless
-            given.
+        warmup: steps until the rate is largest; constant unless given.
+        cycle: after the warm-up the rate falls again to the end of the run, in one linear cycle;
+            otherwise it stays.
+        decay: share of themselves, times the rate, that weights lose at every step (AdamW).
     """
 
     eps: Positive = 1e-8
@@ -131,14 +133,19 @@ class Adam(_Optimizer):
     clip: Positive | None = None
     """Every entry of the gradient is brought to [-clip, clip] first."""
     warmup: Count | None = None
-    """Steps until the learning rate is largest, in one cycle; constant unless given."""
+    """Steps until the learning rate is largest; constant unless given."""
+    cycle: bool = True
+    """After the warm-up the rate falls again to the end of the run."""
+    decay: Annotated[float, Bounds(0)] = 0.0
+    """Share of themselves, times the rate, that weights lose at every step (AdamW)."""
 
     optimizer = "adam"
 
     def options(self) -> dict[str, Any]:
-        """Return Adam's ε, the clip and the schedule."""
-        schedule = None if self.warmup is None else OneCycle(self.warmup)
-        return {"eps": self.eps, "clip": self.clip, "schedule": schedule}
+        """Return Adam's ε, the clip, the decay and the schedule."""
+        shape = OneCycle if self.cycle else WarmUp
+        schedule = None if self.warmup is None else shape(self.warmup)
+        return {"eps": self.eps, "clip": self.clip, "decay": self.decay, "schedule": schedule}
 
     def describe(self) -> str:
         """Say how long a run is and what moves it."""

@@ -7,6 +7,7 @@ position embeddings, layers of attention and of two dense maps, the mean over to
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -70,6 +71,10 @@ class KernelClassifier(nn.Module):
         dropout: share that is left out in training, of embeddings, attention weights, what a layer
             adds and the head's hidden entries.
         mlp_hidden: hidden entries of the head.
+        pooling: what becomes of the tokens behind the last layer, their mean or the largest of
+            each entry.
+        stem: makes the module of :mod:`attnscope.models.stems` that turns ids into vectors, given
+            the width; embeddings of tokens and places unless given.
         seed: of the initial values. The kernel does not change them.
     """
 
@@ -87,6 +92,8 @@ class KernelClassifier(nn.Module):
         kernel: str = "softmax",
         dropout: float = 0.1,
         mlp_hidden: int = 128,
+        pooling: Literal["mean", "max"] = "mean",
+        stem: Callable[[int], nn.Module] | None = None,
         seed: int = 0,
     ) -> None:
         super().__init__()
@@ -102,13 +109,16 @@ class KernelClassifier(nn.Module):
             if number < 1:
                 raise AttnscopeError(f"{name} = {number}: expected 1 or more.")
         self.vocabulary, self.length, self.dropout = vocabulary, length, dropout
+        self.pooling = pooling
         # Modules of PyTorch draw from its global source, which is put back.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.tokens = nn.Embedding(vocabulary, width)
-            self.positions = nn.Embedding(length, width)
-            for table in (self.tokens, self.positions):
-                nn.init.normal_(table.weight, std=EMBEDDING_STD)
+            if stem is None:
+                self.tokens = nn.Embedding(vocabulary, width)
+                self.positions = nn.Embedding(length, width)
+                for table in (self.tokens, self.positions):
+                    nn.init.normal_(table.weight, std=EMBEDDING_STD)
+            self.stem = None if stem is None else stem(width)
             self.layers = nn.ModuleList(
                 KernelLayer(width, hidden, heads, head_width, kernel, dropout)
                 for _ in range(layers)
@@ -125,6 +135,19 @@ class KernelClassifier(nn.Module):
     def kernel(self) -> str:
         """Name of the attention kernel."""
         return self.attention[0].kernel
+
+    def freeze_uniform(self) -> None:
+        """Make attention weigh all tokens alike, for good: W^Q and W^K are 0 and do not learn.
+
+        With softmax every row is then exactly 1/n. Everything else learns as before, so that what
+        such a twin lacks in the end is what attention brought.
+        """
+        for attention in self.attention:
+            for name in ("W_Q", "W_K", "b_Q", "b_K"):
+                part = getattr(attention, name)
+                if part is not None:
+                    part.detach().zero_()
+                    part.requires_grad_(False)
 
     def set_kernel(self, name: str) -> None:
         """Exchange the kernel of all layers; the parameters stay."""
@@ -144,7 +167,11 @@ class KernelClassifier(nn.Module):
     def classify(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return logits from what the layers made of the tokens, ``(batch, n, width)``."""
         x = self.norm(x)
-        if mask is None:
+        if self.pooling == "max":
+            pooled = (x if mask is None else x.masked_fill(~mask[..., None], -torch.inf)).amax(
+                dim=1
+            )
+        elif mask is None:
             pooled = x.mean(dim=1)
         else:
             kept = mask[..., None]
@@ -180,7 +207,10 @@ class KernelClassifier(nn.Module):
                 f"tokens of shape {tuple(ids.shape)}: expected (batch, n) with n from 1 to "
                 f"length = {self.length}."
             )
-        x = self.tokens(ids) + self.positions.weight[: ids.shape[1]]
+        if self.stem is None:
+            x = self.tokens(ids) + self.positions.weight[: ids.shape[1]]
+        else:
+            x = self.stem(ids, mask)
         x = F.dropout(x, self.dropout, self.training)
         for layer in self._layers():
             if look is not None:

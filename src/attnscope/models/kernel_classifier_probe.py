@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -20,16 +20,25 @@ STATISTICS = ("entropy", "largest", "mass")
 
 
 class TrainingLoss:
-    """Mean cross-entropy of a mini-batch, with dropout."""
+    """Mean cross-entropy of a mini-batch, with dropout.
 
-    def __init__(self, sequences: Sequences) -> None:
-        self.sequences = sequences
+    Args:
+        sequences: what rows are of.
+        vary: changes sequences so that their labels stay, anew at every step, as mirrors do with
+            images. It draws from PyTorch's global source, which checkpoints keep.
+    """
+
+    def __init__(
+        self, sequences: Sequences, vary: Callable[[Tensor], Tensor] | None = None
+    ) -> None:
+        self.sequences, self.vary = sequences, vary
 
     def __call__(self, model: nn.Module, rows: Tensor | None = None) -> Tensor:
         """Return the loss on some rows, or on all of them, in nats."""
         batch = self.sequences.batch(torch.arange(len(self.sequences)) if rows is None else rows)
+        ids = batch.ids if self.vary is None else self.vary(batch.ids)
         model.train()
-        return F.cross_entropy(model(batch.ids, batch.mask), batch.labels)
+        return F.cross_entropy(model(ids, batch.mask), batch.labels)
 
 
 class FixedLoss:
@@ -73,14 +82,19 @@ def evaluate(model: KernelClassifier, sequences: Sequences, rows: Tensor) -> Ten
 
 
 def gradient_norms(model: KernelClassifier, sequences: Sequences, rows: Tensor) -> Tensor:
-    """Return the norms of the loss's gradient by attention matrix, ``(layer, matrix)``."""
+    """Return the norms of the loss's gradient by attention matrix, ``(layer, matrix)``.
+
+    A matrix that does not learn has none: 0.
+    """
     parameters = [layer.get_parameter(name) for layer in model.attention for name in MATRICES]
     total = [torch.zeros_like(p) for p in parameters]
+    learning = [(p, g) for p, g in zip(parameters, total, strict=True) if p.requires_grad]
     with resting(model), torch.enable_grad():
         for batch in chunks(model, sequences, rows):
             logits = model(batch.ids, batch.mask)
             loss = F.cross_entropy(logits, batch.labels, reduction="sum") / len(rows)
-            for summed, part in zip(total, torch.autograd.grad(loss, parameters), strict=True):
+            parts = torch.autograd.grad(loss, [p for p, _ in learning])
+            for (_, summed), part in zip(learning, parts, strict=True):
                 summed += part
     return torch.stack([g.norm() for g in total]).view(-1, len(MATRICES))
 
@@ -91,12 +105,14 @@ def attention_statistics(model: KernelClassifier, batch: Batch) -> Tensor:
     Shares are weights over their sum, which for softmax are the weights themselves. Entropy is
     divided by the logarithm of the number of keys: 1 for equal shares, 0 for a single key.
     """
-    mask = torch.ones_like(batch.ids, dtype=torch.bool) if batch.mask is None else batch.mask
-    keys = mask.sum(dim=1).clamp(min=2)
-    rows = mask[:, None, :].float()
     out = []
     with resting(model), torch.no_grad():
         for weights in model.attention_weights(batch.ids, batch.mask):
+            mask = batch.mask
+            if mask is None:
+                mask = weights.new_ones(weights.shape[0], weights.shape[-1], dtype=torch.bool)
+            keys = mask.sum(dim=1).clamp(min=2)
+            rows = mask[:, None, :].float()
             mass = weights.sum(dim=-1)
             share = weights / mass.clamp(min=torch.finfo(mass.dtype).tiny)[..., None]
             entropy = torch.special.entr(share).sum(dim=-1) / keys.log()[:, None, None]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from attnscope.tasks.byte_text import ByteRows
-from attnscope.tasks.pathfinder import PathfinderSet
+from attnscope.tasks.pathfinder import BalancedSet, PathfinderSet
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class TextRows:
 class ImageRows:
     """Images as rows of grey values; every pixel is a token, black ones too."""
 
-    images: PathfinderSet
+    images: PathfinderSet | BalancedSet
 
     def __len__(self) -> int:
         return len(self.images)
@@ -64,6 +64,26 @@ class ImageRows:
         """Return some images."""
         pixels, labels = self.images[rows.numpy()]
         return Batch(torch.from_numpy(pixels).long(), None, torch.from_numpy(labels))
+
+
+class Mirrors:
+    """The eight mirrored and turned forms of square images, one of them drawn for each image.
+
+    It draws from PyTorch's global source.
+
+    Args:
+        window: pixels along a side.
+    """
+
+    def __init__(self, window: int) -> None:
+        grid = torch.arange(window**2).view(window, window)
+        forms = [turned for form in (grid, grid.T) for turned in (form, form.flip(1))]
+        self._places = torch.stack([f.flatten() for form in forms for f in (form, form.flip(0))])
+
+    def __call__(self, ids: Tensor) -> Tensor:
+        """Return images ``(image, pixel)``, each in one of its forms."""
+        which = torch.randint(len(self._places), (len(ids),))
+        return ids.gather(1, self._places[which])
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,9 @@ from attnscope.engines import Adam
 from attnscope.errors import AttnscopeError
 from attnscope.report.drawable import drawable
 from attnscope.studies.song2024._training_claims import (
+    NORMALISED,
     RANDOM,
+    UNIFORM,
     end_accuracy,
     gradient_share,
     mean_loss,
@@ -60,8 +62,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Text, xr.DataTree]:
 
 def test_all_runs_are_complete(done: tuple[Text, xr.DataTree]) -> None:
     study, tree = done
-    assert study.cases == ("softmax", "gaussian", RANDOM)
-    assert "all 6 runs are complete" in tree.attrs["status"]
+    assert study.cases == ("softmax", "gaussian", NORMALISED, UNIFORM, RANDOM)
+    assert "all 10 runs are complete" in tree.attrs["status"]
     for name in ("held_out", "train_loss", "gradient_norm", "attention", "end_held_out"):
         assert np.isfinite(tree[f"observables/{name}"]).all()
     assert tree["observables/gradient_norm"].sizes["layer"] == 2
@@ -104,10 +106,12 @@ def test_figures_and_tables_are_drawn(done: tuple[Text, xr.DataTree]) -> None:
             assert drawable(panel).marks
     accuracy, training = study.tables(read)
     names = [row[0] for row in accuracy.rows]
-    assert names[:3] == list(study.cases)
+    assert names[:5] == list(study.cases)
     assert "a bag of bytes" in names
     assert accuracy.rows[0][5] == pytest.approx(61.95)
-    assert [row[0] for row in training.rows] == ["softmax", "gaussian", RANDOM]
+    assert [row[0] for row in training.rows] == list(study.cases)
+    # A frozen twin has no gradient by queries to compare.
+    assert [row[2] is None for row in training.rows] == [False, False, False, True, False]
 
 
 def test_kernels_share_start_and_batches(done: tuple[Text, xr.DataTree]) -> None:
@@ -180,3 +184,15 @@ def test_a_set_that_is_not_there_says_how_to_get_it(
     monkeypatch.setenv("ATTNSCOPE_DATA", str(tmp_path))
     with pytest.raises(AttnscopeError, match="attnscope data get imdb"):
         Text().sequences()
+
+
+def test_a_convolution_and_max_pooling_are_settings(tmp_path: Path) -> None:
+    study = Text().but(data=str(write_tables(tmp_path)), **TINY, reach=5, pooling="max")
+    model = study.build("gaussian", 0).model
+    assert model.stem is not None
+    assert model.stem.beside.in_features == 5 * 64  # type: ignore[union-attr, operator]
+    assert model.pooling == "max"
+    with pytest.raises(AttnscopeError, match="reach = 4: expected an odd number"):
+        study.but(reach=4)
+    with pytest.raises(AttnscopeError, match="reach = 13: expected an odd number of bytes, 12 at"):
+        study.but(reach=13)

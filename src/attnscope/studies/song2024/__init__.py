@@ -7,7 +7,7 @@ from attnscope.lazy import attach
 if TYPE_CHECKING:
     from attnscope.studies.song2024.convergence import Convergence
     from attnscope.studies.song2024.landscape import Landscape
-    from attnscope.studies.song2024.pathfinder import Pathfinder
+    from attnscope.studies.song2024.pathfinder import PathfinderStudy
     from attnscope.studies.song2024.query_only import QueryOnly
     from attnscope.studies.song2024.regression import RegressionRun
     from attnscope.studies.song2024.text import Text

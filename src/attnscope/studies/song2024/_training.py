@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +26,7 @@ from attnscope.models.kernel_classifier_probe import (
 )
 from attnscope.probes.bag_of_tokens import bag_accuracy
 from attnscope.studies.song2024._song import CITATION, KERNELS
-from attnscope.studies.song2024._training_claims import RANDOM, claims_of
+from attnscope.studies.song2024._training_claims import NORMALISED, RANDOM, UNIFORM, claims_of
 from attnscope.studies.song2024._training_figures import figures_of, tables_of
 from attnscope.tasks.sequence_rows import RandomLabels, Sequences, fixed_rows
 from attnscope.trajectory import Readings
@@ -72,6 +72,8 @@ class KernelTraining(Study):
     """Record points, evenly spaced."""
     dropout: Annotated[float, Bounds(0, 1, open_high=True)] = 0.1
     """Share that dropout leaves out."""
+    pooling: Literal["mean", "max"] = "mean"
+    """What becomes of the tokens behind the last layer."""
     held_out: Count = 2000
     """Held-out sequences that are evaluated on the way."""
     last: Count = 25_000
@@ -80,12 +82,15 @@ class KernelTraining(Study):
     """Training sequences on which loss and gradients are read."""
 
     citation = CITATION
-    cases = (*KERNELS, RANDOM)
+    cases = (*KERNELS, NORMALISED, UNIFORM, RANDOM)
     claims, figures, tables = claims_of, figures_of, tables_of
     labels = {"measure": MEASURES, "matrix": MATRICES, "statistic": STATISTICS}
     published: ClassVar[Published]
     counted: ClassVar[int | None] = None
     """Training sequences on which the bag of tokens is fitted; all unless given."""
+    carried: ClassVar[float] = 5.0
+    """Points that attention must bring in the end to count as what carries the accuracy."""
+    desk: ClassVar[dict[str, object]] = {}
 
     def check(self) -> None:
         """Check that points are whole steps apart, and that the cycle ends within the run."""
@@ -95,7 +100,7 @@ class KernelTraining(Study):
                 f"points = {self.points} over {steps} steps: expected points a whole number of "
                 "steps apart."
             )
-        if warmup is not None:
+        if warmup is not None and self.training.cycle:
             OneCycle(warmup).at(0, steps)
 
     def sequences(self) -> tuple[Sequences, Sequences]:
@@ -126,16 +131,34 @@ class KernelTraining(Study):
         """Return the classifier at its start; the kernel does not change its parameters."""
         vocabulary, length = self.shape()
         return KernelClassifier(
-            vocabulary, length, 2, kernel=kernel, dropout=self.dropout, seed=seed
+            vocabulary,
+            length,
+            2,
+            kernel=kernel,
+            dropout=self.dropout,
+            pooling=self.pooling,
+            stem=self.stem(),
+            seed=seed,
         )
+
+    def stem(self) -> Callable[[int], nn.Module] | None:
+        """Return how tokens become vectors; embeddings of tokens and places unless given."""
+        return None
+
+    def vary(self) -> Callable[[Tensor], Tensor] | None:
+        """Return what changes training sequences at every step so that labels stay, if anything."""
+        return None
 
     def build(self, case: str, seed: int) -> Problem:
         """Make the run of one case with one seed."""
         train, test = self.sequences()
         if case == RANDOM:
             train, test = RandomLabels(train, 2 * seed), RandomLabels(test, 2 * seed + 1)
-        model = self.model("softmax" if case == RANDOM else case, seed)
-        return batched(train, model, self.records(train, test), seed, self.training)
+        model = self.model("softmax" if case in (RANDOM, UNIFORM) else case, seed)
+        if case == UNIFORM:
+            model.freeze_uniform()
+        records = self.records(train, test)
+        return batched(train, model, records, seed, self.training, vary=self.vary())
 
     def records(self, train: Sequences, test: Sequences) -> list[Record]:
         """Return what is read off the classifier while it trains, and at both ends."""
@@ -181,6 +204,7 @@ def batched(
     seed: int,
     training: Adam,
     *switches: Switch,
+    vary: Callable[[Tensor], Tensor] | None = None,
 ) -> Problem:
     """Return a run of a classifier on mini-batches."""
     if training.batch is not None and training.batch > len(train):
@@ -190,7 +214,8 @@ def batched(
     # Dropout draws from PyTorch's global source; the run begins here.
     torch.manual_seed(seed)
     rows = len(train)
-    return Problem(model, TrainingLoss(train), records, rows=rows, seed=seed, switches=switches)
+    loss = TrainingLoss(train, vary)
+    return Problem(model, loss, records, rows=rows, seed=seed, switches=switches)
 
 
 def classifier(model: nn.Module) -> KernelClassifier:

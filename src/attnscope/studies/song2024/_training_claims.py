@@ -10,13 +10,19 @@ import xarray as xr
 
 from attnscope.claims import Claim, above
 from attnscope.studies.song2024._song import KERNELS
-from attnscope.trajectory import Readings, final, initial
+from attnscope.trajectory import Readings, crossing, final, initial
 
 if TYPE_CHECKING:
     from attnscope.studies.song2024._training import KernelTraining
 
 RANDOM = "softmax, random labels"
 """The case whose labels are drawn by a coin."""
+UNIFORM = "frozen at uniform"
+"""The case whose attention weighs all tokens alike and does not learn; the rest does."""
+NORMALISED = "normalised-gaussian"
+"""Gaussian weights divided by their sum over the row."""
+LATE, AHEAD = 0.15, 0.05
+"""Attention starts late if that share of the run passes before it is so much more accurate."""
 TIMES = 2.0
 """How many times larger a gradient must be to count as another size."""
 OBSERVED = "poster, introduction: some observations"
@@ -39,6 +45,20 @@ def gradient_share(run: Readings, case: str, name: str = "W_Q") -> xr.DataArray:
     norms = run.of(case).gradient_norm
     log: Any = np.log(norms.sel(matrix=name) / norms.sel(matrix="W_V"))
     return cast(xr.DataArray, np.exp(log.mean(("step", "layer"))))
+
+
+def lead_begins(run: Readings, given: tuple[str, str | None]) -> xr.DataArray:
+    """Return the share of the run after which one case is five points ahead, by seed.
+
+    Args:
+        run: what was recorded.
+        given: the case, and the one it is ahead of; ``None`` for a coin.
+    """
+    case, other = given
+    ours = run.of(case).held_out.sel(measure="accuracy")
+    theirs = 0.5 if other is None else run.of(other).held_out.sel(measure="accuracy")
+    ahead = ours - theirs
+    return crossing(ahead, AHEAD) / float(ahead.step[-1])
 
 
 def claims_of(study: KernelTraining) -> list[Claim]:
@@ -67,6 +87,10 @@ def claims_of(study: KernelTraining) -> list[Claim]:
     def beyond(run: Readings, cases: Sequence[str]) -> xr.DataArray:
         ends = final(run.end_held_out).sel(case=list(cases), measure="accuracy")
         return 100 * (ends.max("case") - float(run.theory.bag_accuracy))
+
+    def carried(run: Readings, cases: tuple[str, str]) -> xr.DataArray:
+        ours, theirs = (end_accuracy(run, case) for case in cases)
+        return 100 * (ours - theirs)
 
     return [
         *(
@@ -132,6 +156,42 @@ def claims_of(study: KernelTraining) -> list[Claim]:
             "‖∇W^Q‖/‖∇W^V‖, geometric mean over run and layers, Gaussian over softmax",
             reason="the gradient is larger with Gaussian attention, but not twice as large in "
             "every seed; rows of softmax are far from saturated here (table training).",
+        ),
+        *(
+            Claim(
+                f"{kernel}-carries",
+                f"Attention carries the accuracy: with {kernel} it ends far above the same "
+                "transformer whose attention is frozen at uniform.",
+                carried,
+                (kernel, UNIFORM),
+                above(study.carried),
+                ((RANDOM, UNIFORM), "a transformer that has learned labels of a coin"),
+                "beyond the poster",
+                "not compared",
+                f"accuracy with {kernel} attention less that of its frozen twin at the end "
+                "(points)",
+                reason="attention has not started yet when the run ends, or what is learned needs "
+                "no attention; the curves show which.",
+            )
+            for kernel in KERNELS
+        ),
+        Claim(
+            "attention-late",
+            "Two stages: at first the transformer is no better than its twin with uniform "
+            "attention, and attention starts later.",
+            lead_begins,
+            ("softmax", UNIFORM),
+            above(LATE),
+            (
+                (UNIFORM, None),
+                "the first stage: when the twin with uniform attention is as far above chance",
+            ),
+            "beyond the poster; on other models Li 2023, section 5, and Snell 2021",
+            "not compared",
+            f"share of the run after which softmax attention is {100 * AHEAD:.0f} points more "
+            "accurate than its frozen twin",
+            reason="within this run attention never comes to lead by as much, or leads from the "
+            "start.",
         ),
         Claim(
             "beyond-counting",

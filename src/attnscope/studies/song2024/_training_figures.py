@@ -12,7 +12,9 @@ from attnscope.probes import mean_interval
 from attnscope.report import Cell, Figure, Mark, Panel, Rule, Table, band
 from attnscope.studies.song2024._song import KERNELS, tabulate
 from attnscope.studies.song2024._training_claims import (
+    NORMALISED,
     RANDOM,
+    UNIFORM,
     end_accuracy,
     gradient_share,
     mean_loss,
@@ -22,7 +24,7 @@ from attnscope.trajectory import Readings, final, initial
 if TYPE_CHECKING:
     from attnscope.studies.song2024._training import KernelTraining
 
-COLORS = {"softmax": 0, "gaussian": 1, RANDOM: 3}
+COLORS = {"softmax": 0, "gaussian": 1, NORMALISED: 2, UNIFORM: 4, RANDOM: 3}
 ENDS = (
     *("entropy / log(keys), start", "end", "largest share, start", "end "),
     *("sum of a row, start", "end  "),
@@ -142,11 +144,12 @@ def on_the_way(study: KernelTraining, run: Readings) -> Table:
     for case in study.cases:
         weights = run.of(case).attention.mean("layer").isel(step=[0, -1]).mean("seed")
         shown = weights.transpose("statistic", "step").to_numpy().ravel()
+        learns = case != UNIFORM
         rows.append(
             {
                 "case": case,
                 "training loss (nats)": round(float(mean_loss(run, case).mean()), 4),
-                "‖∇W^Q‖/‖∇W^V‖": short(float(gradient_share(run, case).mean())),
+                "‖∇W^Q‖/‖∇W^V‖": short(float(gradient_share(run, case).mean())) if learns else None,
                 **dict(zip(ENDS, map(short, shown), strict=True)),
             }
         )
