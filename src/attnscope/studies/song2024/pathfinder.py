@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from torch import Tensor, nn
 
-from attnscope.bounds import Count
+from attnscope.bounds import Bounds, Count
 from attnscope.engines import Adam
 from attnscope.models.stems import Patches, check_patch
 from attnscope.report import Figure, Heat, Line, Mark, Panel, Table
@@ -40,6 +40,7 @@ LEARNED = {
     "contour_length": 3,
     "balanced": "distance",
     "patch": 2,
+    "margin": 1,
     "mirrored": True,
     "pooling": "max",
     "dropout": 0.0,
@@ -80,6 +81,8 @@ class PathfinderStudy(KernelTraining):
     patch: Count | None = None
     """Pixels along a side of the patches that are tokens; every pixel by its grey value unless
     given."""
+    margin: Annotated[int, Bounds(0)] = 0
+    """Pixels around a patch that its token sees as well."""
     mirrored: bool = False
     """Show every image in one of its eight mirrored and turned forms, drawn at every step."""
 
@@ -140,7 +143,7 @@ class PathfinderStudy(KernelTraining):
         """Return what makes tokens of patches, if they are tokens."""
         if self.patch is None:
             return None
-        return partial(Patches, self.task.window, self.patch)
+        return partial(Patches, self.task.window, self.patch, margin=self.margin)
 
     def vary(self) -> Callable[[Tensor], Tensor] | None:
         """Return the mirrors and turns of a square, if they are asked for."""
