@@ -83,11 +83,11 @@ def test_the_scales_that_learn_show_only_pairs() -> None:
         assert int(labels.sum()) * 2 == len(rows)
     problem = small.build("softmax", 0)
     attention = problem.model.attention_weights(train.batch(torch.arange(2)).ids)  # type: ignore[operator]
-    assert attention[0].shape == (2, 2, 64, 64)  # patches of 2 x 2 of 16 x 16
+    assert attention[0].shape == (2, 2, 36, 36)  # patches of 2 x 2 of 12 x 12
     frozen = small.build(UNIFORM, 0)
     weights = frozen.model.attention_weights(train.batch(torch.arange(2)).ids)  # type: ignore[operator]
     for layer in weights:
-        assert torch.equal(layer, torch.full_like(layer, 1 / 64))
+        assert torch.equal(layer, torch.full_like(layer, 1 / 36))
     assert not frozen.model.attention[0].W_Q.requires_grad  # type: ignore[index, union-attr]
 
 
