@@ -11,7 +11,7 @@ from torch import nn
 from attnscope.errors import AttnscopeError
 from attnscope.models.kernel_attention import KernelAttention
 from attnscope.models.kernel_classifier import KernelClassifier
-from attnscope.models.kernel_switch import switch_bound, switch_to_gaussian
+from attnscope.models.kernels.switch import switch_bound, switch_to_gaussian
 
 
 @given(st.integers(0, 1000), st.floats(0.5, 30.0), st.floats(0.1, 5.0), st.booleans())
