@@ -20,6 +20,7 @@ from typing import Any
 import attnscope
 from attnscope.studies.lu2021 import Sen
 from attnscope.trajectory import RunFolder
+from toy_study import Bowl
 
 OFTEN = """
 from attnscope.trajectory import pace, travel
@@ -80,13 +81,34 @@ class Killer:
         return list((self.folder.path / "checkpoints").glob("*.safetensors"))
 
 
+def speed(place: Path) -> None:
+    """Time 24 short runs on two nodes against two processes, from the first word of a run on."""
+    study = Bowl().but(engine="descent", epochs=12_000, points=201, seeds=12)
+
+    def timed(out: str, **where: Any) -> float:
+        first: list[float] = []
+        attnscope.run(
+            study, place / out, listener=lambda *_: first.append(time.monotonic()), **where
+        )
+        return time.monotonic() - first[0]
+
+    with two_nodes(place):
+        for number in range(2):
+            here, far = timed(f"here{number}", workers=2), timed(f"far{number}", on="auto")
+            print(f"two processes: {here:.1f} s, two nodes: {far:.1f} s, {far / here:.2f} times")
+
+
 def main() -> None:
-    """Kill nodes and print what came of it."""
+    """Kill nodes and print what came of it, or time them."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--epochs", type=int, default=60_000)
+    parser.add_argument("--speed", action="store_true")
     options = parser.parse_args()
     place = Path(tempfile.mkdtemp())
+    if options.speed:
+        speed(place)
+        return
     study = Sen(
         engine="descent",
         epochs=options.epochs,
