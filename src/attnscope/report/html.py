@@ -76,7 +76,9 @@ def document(page: Page) -> str:
         for name, anchor, body in sections
     )
     compact = ' class="compact"' if page.overview is not None else ""
-    score = f'<p class="score">{escape(summary(page.findings))}.</p>' if page.findings else ""
+    score = f'<p class="score">{escape(summary(page.findings))}.</p>{_bar(page)}' * bool(
+        page.findings
+    )
     tags = "\n".join(f"<script>{script}</script>" for script in scripts)
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -106,6 +108,17 @@ def document(page: Page) -> str:
 </body>
 </html>
 """
+
+
+def _bar(page: Page) -> str:
+    """Return the share of claims that hold, fail and are undecided, as one bar."""
+    counts = {v: sum(each.verdict == v for each in page.findings) for v in SYMBOLS}
+    parts = "".join(
+        f'<span class="{verdict}" style="flex-grow:{count}"></span>'
+        for verdict, count in counts.items()
+        if count
+    )
+    return f'<div class="verdicts" aria-hidden="true">{parts}</div>'
 
 
 def _told(page: Page) -> list[tuple[str, str, str]]:
