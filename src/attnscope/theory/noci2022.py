@@ -72,7 +72,7 @@ def gradient_ratio_at_depth(
     >>> print(gradient_ratio_at_depth(0.5, [0, 10, 40]).round(6))
     [0.288675 0.000325 0.      ]
     >>> print(gradient_ratio_at_depth(0.5, 40, branch=40**-0.5).round(3))
-    0.116
+    0.117
     """
     return gradient_ratio_bound(
         residual_after(residual, layers, branch, value_scale), key_scale, value_scale
