@@ -30,6 +30,8 @@ COUNTED = {
     "li2023.topic_documents": "counts the words of documents on the host",
     "li2023.two_stage": "counts the words of documents on the host",
     "lu2021.cnn": "finds the distinct pairs of words, so shapes depend on values",
+    "predict.labelled": "reads lengths of padded sequences on the host",
+    "snell2021.agreement": "reads lengths of padded sequences on the host",
 }
 """Studies whose loss looks at values, which `meta` does not have, and at which."""
 
