@@ -172,3 +172,10 @@ def test_bad_input_is_quoted() -> None:
         predict_knowledge(np.eye(2), [[0, 1]], [[0]], [[2]])
     with pytest.raises(AttnscopeError, match="gold for 2 pairs"):
         predict_knowledge(np.eye(2), [[0, 1]], [[0]], [[0], [1]])
+
+
+def test_without_gold_it_says_how_much_the_best_word_knows() -> None:
+    counts = np.array([[9.0, 1.0], [1.0, 9.0], [5.0, 5.0]])
+    found = predict_knowledge(counts, [[0, 2], [1, 2]], [[0], [1]])
+    np.testing.assert_allclose(found.gain, np.log2(0.9 / 0.5), rtol=1e-12)
+    assert "1.8 times as likely (0.85 bits" in str(found)

@@ -44,7 +44,7 @@ LIFT: dict[Kind, float] = {
     "boiler-plate": 0.5,
     "position": 0.5,
     "mark": 0.8,
-    "length": 0.7,
+    "length": 0.5,
     "word": 0.75,
 }
 """How far towards certainty a feature must take the label, by kind. What is no content by its form
@@ -69,6 +69,8 @@ BONDS = 1.8
 had 1.0 at most, most topic words of AG News that read on had 2 or more."""
 COMPANY = 4.0
 """Standardised χ² of the company that a put-in token may keep."""
+TAIL = 0.7
+"""How far the longest or the shortest texts must take the label; classes differ a little anyway."""
 SPIKE = 3.0
 """Times by which one exact length must stick out of its neighbours in the class."""
 SAME = 0.6
@@ -279,7 +281,7 @@ class _Look:
     def _by_length(self, own: Features, depends: Dependence, index: int, key: int) -> str:
         length = exact_length(key)
         if length is None:
-            return "a length is no content"
+            return "a length is no content" if depends.lift[index] >= TAIL else ""
         mine = self.read.lengths[self.labels == depends.best[index]]
         near = np.bincount(mine, minlength=length + 4)[max(0, length - 3) : length + 4]
         around = (near.sum() - (mine == length).sum()) / max(len(near) - 1, 1)

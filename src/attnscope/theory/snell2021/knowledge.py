@@ -26,6 +26,8 @@ from attnscope.theory.snell2021.derivative import Counts
 from attnscope.theory.snell2021.pair_bags import Sequences
 
 Learnable = Literal["learnable", "partly learnable", "not learnable", "uneven"]
+HARDLY = 0.1
+"""Bits below which a word hardly says anything."""
 TIE = 1e-9
 """Relative difference below which two values are equal: sums of 1/L round differently."""
 
@@ -50,6 +52,9 @@ class Knowledge:
         singled_out_early: the same for ``early``.
         table_variation: how much C says at all: mean total variation distance of Trans(·|i) from
             the shares of output words, over input words by their weight in C.
+        gain: how much likelier the source word that knows best makes each target word than its
+            share of all target words does, log₂(max_l β_tl / share(y_t)) in bits, shape
+            ``(token,)``; the same for every target word of an uninformative table is 0.
     """
 
     pair: np.ndarray
@@ -63,6 +68,7 @@ class Knowledge:
     singled_out: np.ndarray
     singled_out_early: np.ndarray
     table_variation: float
+    gain: np.ndarray
 
     @property
     def mean_variation(self) -> float:
@@ -118,7 +124,14 @@ class Knowledge:
             )
         apart = f"α is {self.mean_variation:.2g} from uniform in total variation"
         if np.isnan(self.mean_gold_mass):
-            return f"{self.learnable}: {apart}; there is no gold to say whether at the right word."
+            bits = float(self.gain.mean())
+            worth = "hardly more" if bits < HARDLY else f"{2**bits:.2g} times as"
+            return (
+                f"{self.learnable}: {apart}. The source word that knows best makes its target word "
+                f"{worth} likely ({bits:.2g} bits, mean over target words; more than {HARDLY:g} "
+                f"bits for {np.mean(self.gain > HARDLY):.0%} of them). There is no gold to say "
+                "whether that is the right word."
+            )
         gold = (
             f"{apart} and puts {self.mean_gold_mass:.2g} at the gold position (uniform: "
             f"{self.gold_chance:.2g})"
@@ -180,6 +193,7 @@ def predict_knowledge(
         singled_out=np.concatenate([p.singled_out for p in tokens]),
         singled_out_early=np.concatenate([p.singled_out_early for p in tokens]),
         table_variation=_table_variation(table, totals),
+        gain=np.concatenate(_gains(table, tokens, targets)),
     )
 
 
@@ -243,6 +257,17 @@ def _singled_out(values: np.ndarray, x: np.ndarray, gold: np.ndarray, size: floa
     largest = values >= values.max(axis=1, keepdims=True) - TIE * size
     right = x[None, :] == x[np.maximum(gold, 0)][:, None]
     return np.where(gold >= 0, (~largest | right).all(axis=1).astype(float), np.nan)
+
+
+def _gains(table: sparse.csr_array, tokens: list[_Pair], targets: Sequences) -> list[np.ndarray]:
+    shares = np.asarray(table.sum(axis=0), dtype=np.float64) / table.sum()
+    found = []
+    for pair, target in zip(tokens, targets, strict=True):
+        share, best = shares[word_numbers(target)], pair.beta.max(axis=1)
+        known = (share > 0) & (best > 0)
+        ratio = np.divide(best, share, out=np.ones(len(best)), where=known)
+        found.append(np.log2(ratio))
+    return found
 
 
 def _table_variation(table: sparse.csr_array, totals: np.ndarray) -> float:
