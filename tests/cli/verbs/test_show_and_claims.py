@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from attnscope.catalogue import names
 from attnscope.cli import main
 from attnscope.trajectory import FORMAT, RunFolder
 from attnscope.trajectory.manifest import update_manifest
@@ -104,7 +105,7 @@ def test_claims_of_an_unknown_paper(runs: Path, capsys: Capture) -> None:
     assert main(["claims", "lu2012", "--runs", str(runs)]) == 2
     assert capsys.readouterr().err == (
         "attnscope: there are no studies of 'lu2012'. Did you mean 'lu2021'? "
-        "Expected one of: li2023, lu2021, snell2021, song2024.\n"
+        f"Expected one of: {', '.join(sorted({name.split('.')[0] for name in names()}))}.\n"
     )
 
 

@@ -235,7 +235,7 @@ def test_what_is_missing_says_how_to_get_it(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("ATTNSCOPE_DATA", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(AttnscopeError, match=r"python -m attnscope\.pretrained minilm"):
+    with pytest.raises(AttnscopeError, match=r"attnscope models get minilm"):
         _ = Pretrained().cases
     with pytest.raises(AttnscopeError, match="attnscope data get wikitext2"):
         Pretrained().truth()

@@ -71,7 +71,9 @@ def test_pairs_say_which_word_becomes_which() -> None:
     }
     chance = asked.permuted(source, target, goal, 11)[IBM]
     assert len(chance) == 11 == len(set(chance))
-    assert agreed[EM] > 95
+    # A sentence that holds the word twice has two places to look at, and neither is preferred.
+    best = 100 * mean_agreement(goal, goal, asked.cells.mask).value
+    assert agreed[EM] > best - 1
     assert agreed[IBM] > max(chance) + 20
 
 

@@ -9,7 +9,7 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from attnscope.bounds import Count, Fraction, Several
+from attnscope.bounds import Count, Fraction, Positive, Several
 from attnscope.claims import Claim, above, within
 from attnscope.engines import Adam, Linear, Observable, Record, Steps
 from attnscope.errors import AttnscopeError
@@ -60,7 +60,7 @@ class Emergence(Study):
     """How often a word has occurred before."""
     reliability: Fraction = 0.9
     """How often its old successor then follows again."""
-    rate: float = 1e-3
+    rate: Positive = 1e-3
     """Learning rate of Adam."""
     probes: Count = 100
     """Sequences that heads are read on."""

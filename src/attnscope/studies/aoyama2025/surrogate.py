@@ -1,4 +1,4 @@
-"""When a head that looks back appears on Markov chains, over batch sizes: the law in seconds."""
+"""When a head that looks back appears on Markov chains, by batch size: the law in seconds (beyond)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from attnscope.bounds import Count, Several
+from attnscope.bounds import Count, Positive, Several
 from attnscope.claims import Claim, within
 from attnscope.engines import Adam, Steps
 from attnscope.errors import AttnscopeError
@@ -36,7 +36,7 @@ class Surrogate(MarkovStudy):
     every: int = 10
     batches: tuple[Several, ...] = (32, 64, 128, 256)
     """Sequences in an update, case by case."""
-    rate: float = 3e-3
+    rate: Positive = 3e-3
     """Learning rate of Adam, the same for all."""
 
     quick = {"seeds": 3, "batches": (64, 128, 256), "steps": 400}

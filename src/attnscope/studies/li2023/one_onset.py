@@ -1,4 +1,4 @@
-"""One onset of attention at a setting of your choice, and when it should come; to be swept."""
+"""One onset of attention at a setting of your choice, and when it should come (Fig 4)."""
 
 from __future__ import annotations
 
