@@ -51,15 +51,26 @@ def tiny() -> TopicWordsData:
     return task.sample(3)
 
 
-@pytest.fixture
-def real_data() -> Path:
-    """Return the folder of real data, or skip the test with a sentence that says how to get it."""
+def _data() -> Path | None:
     named = os.environ.get("ATTNSCOPE_DATA")
     beside = Path(__file__).parents[1].parent / "shared" / "data"
     if named:
         return Path(named)
-    if beside.is_dir():
-        return beside
+    return beside if beside.is_dir() else None
+
+
+@pytest.fixture
+def data_if_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let studies find the real data, if there are any."""
+    if found := _data():
+        monkeypatch.setenv("ATTNSCOPE_DATA", str(found))
+
+
+@pytest.fixture
+def real_data() -> Path:
+    """Return the folder of real data, or skip the test with a sentence that says how to get it."""
+    if found := _data():
+        return found
     pytest.skip(
         "real data are not here: set ATTNSCOPE_DATA to their folder, or fetch them, for example by "
         "`attnscope data get sst2`"

@@ -52,6 +52,7 @@ def trained() -> list[str]:
     return [name for name in names() if issubclass(load(name), Study)]
 
 
+@pytest.mark.usefixtures("data_if_here")
 @pytest.mark.parametrize("name", trained())
 def test_a_study_and_its_gradient_are_on_meta_as_a_whole(name: str) -> None:
     study = load(name).at("quick")

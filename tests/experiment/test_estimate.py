@@ -21,6 +21,7 @@ def test_every_study_has_every_scale(name: str) -> None:
         assert load(name).at(scale).to_json()  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("data_if_here")
 @pytest.mark.parametrize("name", names())
 def test_a_dry_run_says_what_a_study_takes(name: str) -> None:
     try:

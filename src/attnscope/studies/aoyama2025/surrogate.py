@@ -1,4 +1,4 @@
-"""When a head that looks back appears on Markov chains, by batch size: the law in seconds (beyond)."""
+"""When a head that looks back appears on Markov chains, by batch size; in seconds (beyond)."""
 
 from __future__ import annotations
 
