@@ -61,7 +61,8 @@ def claims_of(study: Labelled) -> list[Claim]:
         if not judged or study.seeds < 2:
             continue
         key = "snell" if model == SNELL else "lu"
-        where = f"over {len(judged)} sets that nothing was chosen on, {model}"
+        sets = "set" if len(judged) == 1 else "sets"
+        where = f"over {len(judged)} {sets} that nothing was chosen on, {model}"
         found += [
             Claim(
                 f"second-seed-{key}",
