@@ -20,9 +20,9 @@ from attnscope.report.section import Section
 
 LABELLED: tuple[Callable[[AskedLabelled], Section | None], ...] = (
     verdict_section,
-    words_section,
-    shortcuts_section,
     shaded_section,
+    shortcuts_section,
+    words_section,
     classes_section,
     data_section,
 )
