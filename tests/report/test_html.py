@@ -13,6 +13,7 @@ import pytest
 from attnscope.report.figure import Dots, Figure, Line, Panel
 from attnscope.report.html import write_report
 from attnscope.report.page import Page, Table
+from attnscope.report.section import Section
 from findings import finding
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)> & \" ' <!--"
@@ -127,14 +128,33 @@ def test_the_verdict_comes_first(tmp_path: Path) -> None:
     text = " ".join(read(path).text.split())
     order = [
         "Study One sentence. 2 of 3 claims hold, 1 fails, 1 control does not fail. Done.",
+        "Corollary 1 2 of 3 claims hold, 1 fails, 1 control does not fail",
+        "✗ fails The norm follows the score.",  # before anything is opened
+        "CONTROL PASSES: this claim proves nothing The norm follows the score.",
         "✓ holds",
         "fails, as it must",
         "✗ fails",
         "Why: Too few epochs.",
         "CONTROL PASSES: this claim proves nothing",
     ]
-    places = [text.index(part) for part in order]
-    assert places == sorted(places)
+    at = 0
+    for part in order:
+        at = text.index(part, at) + len(part)
+
+
+def test_the_first_figure_comes_before_the_claims_and_once(tmp_path: Path) -> None:
+    x = np.arange(3.0)
+    figures = [Figure(n, n, n, (Panel(n, n, n, (Line(x, x, n),)),)) for n in ("one", "two")]
+    page = Page("S", "s", "ok", [finding()], figures)
+    ids = [a["id"] for _, a in read(write_report(tmp_path / "r.html", page)).tags if "id" in a]
+    assert [each for each in ids if not each.startswith(("plot-", "content"))] == [
+        "headline", "figure-one", "claims", "claim-sen", "figures", "figure-two"
+    ]  # fmt: skip
+    told = Section("told", "Told", ("A sentence.",))
+    page = Page("S", "s", "ok", [finding()], figures, sections=[told])
+    ids = [a["id"] for _, a in read(write_report(tmp_path / "r.html", page)).tags if "id" in a]
+    assert "headline" not in ids
+    assert ids.index("told") < ids.index("claims") < ids.index("figure-one")
 
 
 def test_empty_sections_are_left_out(tmp_path: Path) -> None:

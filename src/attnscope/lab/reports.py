@@ -58,7 +58,11 @@ def framed(report: str, run: Entry, theme: str) -> str:
         f"{links}{live}"
         f'<span class="here">{escape(run.name)}</span></div>'
     )
-    colours = f":root {{ color-scheme: {theme}; {_variables(theme)} }}" if theme in _THEMES else ""
+    colours = (
+        f"@media screen {{ :root {{ color-scheme: {theme}; {_variables(theme)} }} }}"
+        if theme in _THEMES
+        else ""
+    )
     style = f"<style>{colours}{_STYLE}</style>\n</head>"
     report = report.replace("</head>", style, 1)
     return report.replace("<body>", f"<body>\n{bar}", 1)

@@ -343,6 +343,7 @@ const attnscopeAxes = (function () {
     }
     place.append(tools, grid, said);
     document.addEventListener("attnscope-steps", all);
+    addEventListener("beforeprint", () => charts.forEach(draw));  // no frame comes before paper
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
   }
 

@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attnscope.files import write_bytes
 from attnscope.report.figure import Figure, Line, Rule
+from attnscope.report.html_claims import claims, verdict
 from attnscope.report.html_curves import curves
 from attnscope.report.html_diagnosis import diagnosis_section
 from attnscope.report.html_maps import attention_maps
@@ -25,17 +26,6 @@ from attnscope.report.html_overview import overview_section
 from attnscope.report.html_sections import told
 from attnscope.report.html_surface import inert, surfaces
 from attnscope.report.page import Cell, Page, Table
-from attnscope.report.wording import (
-    SYMBOLS,
-    control_class,
-    control_outcome,
-    interval,
-    number,
-    summary,
-)
-
-if TYPE_CHECKING:
-    from attnscope.claims import Finding
 
 
 def write_report(path: Path, page: Page) -> Path:
@@ -75,10 +65,7 @@ def document(page: Page) -> str:
         f"{body}\n</section>"
         for name, anchor, body in sections
     )
-    compact = ' class="compact"' if page.overview is not None else ""
-    score = f'<p class="score">{escape(summary(page.findings))}.</p>{_bar(page)}' * bool(
-        page.findings
-    )
+    compact = page.overview is not None or _headlines(page)
     tags = "\n".join(f"<script>{script}</script>" for script in scripts)
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -93,10 +80,10 @@ def document(page: Page) -> str:
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-<header{compact}>
+<header{' class="compact"' * bool(compact)}>
 <h1>{escape(page.title)}</h1>
 <p>{escape(page.summary)}</p>
-{score}
+{verdict(page.findings)}
 <p class="soft small">{escape(page.status)}</p>
 <nav aria-label="Sections"><ul>{links}</ul></nav>
 </header>
@@ -108,17 +95,6 @@ def document(page: Page) -> str:
 </body>
 </html>
 """
-
-
-def _bar(page: Page) -> str:
-    """Return the share of claims that hold, fail and are undecided, as one bar."""
-    counts = {v: sum(each.verdict == v for each in page.findings) for v in SYMBOLS}
-    parts = "".join(
-        f'<span class="{verdict}" style="flex-grow:{count}"></span>'
-        for verdict, count in counts.items()
-        if count
-    )
-    return f'<div class="verdicts" aria-hidden="true">{parts}</div>'
 
 
 def _told(page: Page) -> list[tuple[str, str, str]]:
@@ -142,56 +118,7 @@ def _light(page: Page, figure: Figure) -> bool:
 
 
 def _claims(page: Page) -> str:
-    if not page.findings:
-        return ""
-    rows = "\n".join(_finding(finding) for finding in page.findings)
-    heads = ("Verdict", "Claim", "Paper", "Ours", "Criterion", "Control")
-    # Roles are said aloud since the narrow layout turns rows into cards.
-    head = "".join(f'<th scope="col" role="columnheader">{name}</th>' for name in heads)
-    return (
-        '<div class="card claims scroll"><table role="table">'
-        f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>\n'
-        f'<tbody role="rowgroup">{rows}</tbody></table></div>'
-    )
-
-
-def _finding(finding: Finding) -> str:
-    verdict = escape(finding.verdict)
-    measure = (
-        f'<p class="soft small">Measured: {escape(finding.measure)}.</p>' if finding.measure else ""
-    )
-    reason = (
-        f'<p class="reason {verdict} small"><strong>Why:</strong> {escape(finding.reason)}</p>'
-        if finding.reason
-        else ""
-    )
-    control = control_class(finding)
-    cells = (
-        ("", f'<span class="badge {verdict}">{SYMBOLS[finding.verdict]} {verdict}</span>'),
-        (
-            "",
-            f"<p>{escape(finding.sentence)}</p>"
-            f'<p class="soft small">{escape(finding.source)}</p>{measure}{reason}',
-        ),
-        ("Paper", escape(finding.paper)),
-        (
-            "Ours",
-            f'<p class="value">{escape(number(finding.ours))}</p>'
-            f'<p class="soft small">{escape(interval(finding))}</p>',
-        ),
-        ("Criterion", escape(finding.criterion)),
-        (
-            "Control",
-            f"<p>{escape(finding.control_sentence)}</p>"
-            f'<p><span class="value">{escape(number(finding.control))}</span>: '
-            f'<span class="{control}">{escape(control_outcome(finding))}</span></p>',
-        ),
-    )
-    tags = "".join(
-        f'<td role="cell"{f" data-label={label!r}" if label else ""}>{body}</td>'
-        for label, body in cells
-    )
-    return f'<tr role="row" id="claim-{escape(finding.key)}">{tags}</tr>'
+    return claims(page.findings)
 
 
 def _maps(page: Page) -> str:
@@ -202,10 +129,19 @@ def _maps(page: Page) -> str:
     return "\n".join(attention_maps(maps, folded=maps.name != first) for maps in page.maps)
 
 
+def _headlines(page: Page) -> Sequence[Figure]:
+    """Return the figure of the first screen, unless an overview or a told part is there."""
+    return () if page.overview is not None or page.sections else page.figures[:1]
+
+
+def _headline(page: Page) -> str:
+    return "".join(_figure(figure, page.images) for figure in _headlines(page))
+
+
 def _figures(page: Page) -> str:
     return "\n".join(
         _folded(figure, page.images) if _light(page, figure) else _figure(figure, page.images)
-        for figure in page.figures
+        for figure in page.figures[len(_headlines(page)) :]
     )
 
 
@@ -339,6 +275,7 @@ def _diagnosis(page: Page) -> str:
 
 _SECTIONS: tuple[tuple[str, str, Callable[[Page], str]], ...] = (
     ("Overview", "overview", overview_section),
+    ("Headline figure", "headline", _headline),
     ("Diagnosis", "diagnosis", _diagnosis),
     ("Claims", "claims", _claims),
     ("Attention maps", "maps", _maps),

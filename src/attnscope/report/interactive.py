@@ -83,7 +83,8 @@ def _axes(panel: Panel) -> Any:
     if has_heat(panel):
         plot.x_range, plot.y_range = DataRange1d(range_padding=0), DataRange1d(range_padding=0)
     plot.toolbar.logo = None
-    plot.toolbar.stylesheets = [InlineStyleSheet(css=":host{margin-top:6px}")]
+    css = ":host{margin-top:6px} @media print{:host{display:none !important}}"
+    plot.toolbar.stylesheets = [InlineStyleSheet(css=css)]
     plot.title = Title(text=_plain(panel.title, 46), text_color=style.INK, text_font_size="14px")
     for axis, text in ((plot.xaxis[0], panel.xlabel), (plot.yaxis[0], panel.ylabel)):
         axis.axis_label = _plain(text, 46)
