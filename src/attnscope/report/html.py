@@ -20,10 +20,9 @@ from attnscope.files import write_bytes
 from attnscope.report.figure import Figure, Line, Rule
 from attnscope.report.html_claims import claims, verdict
 from attnscope.report.html_curves import curves
-from attnscope.report.html_diagnosis import diagnosis_section
 from attnscope.report.html_maps import attention_maps
 from attnscope.report.html_overview import overview_section
-from attnscope.report.html_sections import told
+from attnscope.report.html_sections import diagnosis_section, told
 from attnscope.report.html_surface import inert, surfaces
 from attnscope.report.page import Cell, Page, Table
 

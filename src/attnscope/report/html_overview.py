@@ -9,7 +9,7 @@ import numpy as np
 
 from attnscope.report import style
 from attnscope.report.figure import Line
-from attnscope.report.html_diagnosis import diagnosis_section
+from attnscope.report.html_sections import diagnosis_section
 from attnscope.report.html_surface import inert
 from attnscope.report.overview import Event, Overview, ReadingMap, uneven
 from attnscope.report.page import Page
