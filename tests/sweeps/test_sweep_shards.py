@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 import xarray as xr
 
 import attnscope
@@ -52,6 +53,34 @@ def test_a_study_of_ones_own_has_to_be_named(tmp_path: Path) -> None:
     assert main(["sweep", out, "--shard", "1/1", *own]) == 0
     assert main(["sweep", out, "--gather", *own]) == 0
     assert attnscope.open_sweep(out).attrs["status"] == "finished: 2 points"
+
+
+def test_the_device_reaches_a_sweep_and_its_parts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked: list[str] = []
+
+    def find(name: str) -> torch.device:
+        asked.append(name)
+        return torch.device("cpu")
+
+    monkeypatch.setattr("attnscope.engines.device.find", find)
+    words = ["sweep", "song2024.regression", *SIZES, "--over", "width=2,4", "--no-report"]
+    assert main([*words, "--workers", "1", "--device", "cuda", "--out", "s"]) == 0
+    # Once before anything starts, and once for every run.
+    assert asked
+    assert set(asked) == {"cuda"}
+    assert main([*words, "--plan", "p"]) == 0
+    asked.clear()
+    assert main(["sweep", "p", "--shard", "1/2", "--device", "cuda"]) == 0
+    assert asked
+    assert set(asked) == {"cuda"}
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    assert main(["sweep", "p", "--shard", "2/2", "--device", "tpu"]) == 2
+    assert "device = 'tpu': expected 'cpu'" in capsys.readouterr().err
 
 
 def test_the_command_line_says_what_there_is(

@@ -95,13 +95,21 @@ def shard(
     workers: int | None = 1,
     listener: Listener | None = None,
     command: str = "",
+    device: str | None = None,
 ) -> xr.DataTree:
     """Do one part of a planned sweep, or go on with it; other parts may be done meanwhile."""
     grid = planned(path, study)
     over = dict(map(values_by_name, grid.axes))
     own = Path(path) / SHARDS / f"{part[0]}-{part[1]}"
     return sweep(
-        grid.study, over, own, workers=workers, listener=listener, command=command, part=part
+        grid.study,
+        over,
+        own,
+        workers=workers,
+        listener=listener,
+        command=command,
+        device=device,
+        part=part,
     )
 
 

@@ -168,6 +168,7 @@ def _of_folder(options: Namespace) -> int:
                 workers=options.workers or 1,
                 listener=listener,
                 command=command,
+                device=options.device,
             )
         else:
             tree = sweep(
