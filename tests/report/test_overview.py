@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -243,6 +244,9 @@ def test_a_browser_reads_the_overview(browser: Any, tmp_path: Path) -> None:
     assert re.match(r"Step 20, head 1: from [123] “[bcd]” to [0-3] “[abcd]” 0\.\d+", read)
 
     browser.find_element("css selector", "[data-overview=reading]").send_keys("gradient")
+    deadline = time.monotonic() + 20  # the map is unpacked in the background
+    while canvas.get_attribute("data-reading") != "gradient" and time.monotonic() < deadline:
+        time.sleep(0.02)
     assert canvas.get_attribute("data-reading") == "gradient"
     browser.find_element("css selector", "[data-overview=log]").click()
     assert browser.execute_script(
