@@ -16,12 +16,15 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_flatten
 
 from attnscope.engines import placement
 
 FAKE: Any = SimpleNamespace(type="fake")
+NAMED = torch.device("privateuseone")
+"""The same for programs that move tensors by ``.to(device)``, which takes no other object."""
 ATEN = torch.ops.aten
 MAY_MIX = {
     ATEN.copy_.default: "copied",
@@ -116,3 +119,56 @@ def fake_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sides]:
         patch.setattr(placement, "is_on", lambda tensor, device: sides.is_there(tensor))
         patch.setattr("attnscope.experiment.study.wanted", lambda: FAKE)
         yield sides
+
+
+@contextmanager
+def fake_device_by_name(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sides]:
+    """Have programs that move tensors themselves, by ``.to(NAMED)``, meet the device that is none.
+
+    A tensor that is asked for its device says that it is on the CPU. So within this whatever is
+    made or moved by a ``torch.device`` (``device=ids.device``) goes to the device, and what says
+    nothing is on the host; ``.cpu()`` brings back, and only the host has ``.numpy()``.
+    """
+    sides = Sides()
+
+    class Moves(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            kwargs = dict(kwargs or {})
+            if func is Tensor.to and any(_is_device(each) for each in (*args, *kwargs.values())):
+                return self.to(args, kwargs)
+            if func is Tensor.cpu:
+                sides.passed["read"] += sides.is_there(args[0])
+                with _disable_current_modes():
+                    return args[0].clone()
+            if func in (Tensor.numpy, Tensor.__array__) and sides.is_there(args[0]):
+                raise TypeError("only a tensor of the host is an array")
+            if func in placement.BORN and _is_device(kwargs.get("device")):
+                del kwargs["device"]
+                return sides.put(func(*args, **kwargs))
+            return func(*args, **kwargs)
+
+        def to(self, args: Any, kwargs: dict[str, Any]) -> Tensor:
+            given = [*args[1:], *kwargs.values()]
+            home = any(each == "cpu" for each in given if isinstance(each, str))
+            with _disable_current_modes():
+                made = args[0].clone()
+                for each in given:
+                    made = made.to(each) if isinstance(each, torch.dtype) else made
+            sides.passed["read" if home else "moved"] += 1
+            return made if home else sides.put(made)
+
+    def module_to(module: torch.nn.Module, device: Any) -> torch.nn.Module:
+        for tensor in (*module.parameters(), *module.buffers()):
+            sides.passed["moved"] += 1
+            sides.put(tensor.detach())
+        return module
+
+    with monkeypatch.context() as patch, sides, Moves():
+        patch.setattr(torch.nn.Module, "to", module_to)
+        yield sides
+
+
+def _is_device(each: Any) -> bool:
+    return isinstance(each, torch.device) or (isinstance(each, str) and each == "cpu")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from attnscope.pretrained.measuring import attend, measure, measure_batch
 from attnscope.pretrained.plan import MeasurementPlan, count_cooccurrence, make_plan
 from attnscope.probes.topics.topic_pairs import DIFFERENT, SAME
 from attnscope.topics.filter import TopicVocabulary
+from fake_device import NAMED, fake_device_by_name
 
 TEXTS = [*toys.documents(6, words=12), "the of and", "cruiser in navy and moon of cruiser"]
 PIECES = len(toys.tokenizer())
@@ -114,6 +117,25 @@ def test_sums_are_those_of_a_loop(plan: MeasurementPlan, kind: str) -> None:
                 sums.attention[0, :2, layer], total.numpy(), rtol=2e-5, atol=1e-6
             )
             assert sums.pairs[0, :2, layer].tolist() == count
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_model_on_a_device_is_read_as_on_the_cpu(
+    kind: str, plan: MeasurementPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = from_hugging_face("toy", MODELS[kind](), toys.tokenizer())
+    twin = own.twin(3)
+    here = [measure_batch(each, TEXTS, plan, 64) for each in (own, twin)]
+    with fake_device_by_name(monkeypatch) as sides:
+        there = own.on(NAMED)
+        assert there.on(NAMED) is there
+        found = [measure_batch(each, TEXTS, plan, 64) for each in (there, there.twin(3))]
+    assert sides.passed["moved"]
+    for ours, theirs in zip(chain(*here), chain(*found), strict=True):
+        for field in dataclasses.fields(ours):
+            np.testing.assert_array_equal(
+                getattr(ours, field.name), getattr(theirs, field.name), field.name
+            )
 
 
 def test_topics_that_were_planted_are_found_and_random_weights_have_none(

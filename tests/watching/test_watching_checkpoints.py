@@ -17,6 +17,7 @@ import attnscope.watching as watching
 from attnscope.errors import AttnscopeError
 from attnscope.trajectory import RunFolder, open_run
 from attnscope.watching.checkpoints import find_checkpoints, from_checkpoints
+from fake_device import NAMED, fake_device_by_name
 from watched_toys import Reader
 
 IDS = torch.randint(0, 11, (3, 6), generator=torch.Generator().manual_seed(2))
@@ -64,6 +65,42 @@ def test_it_is_the_trajectory_of_the_training(tmp_path: Path) -> None:
         assert np.array_equal(after[name].to_numpy(), live[name].to_numpy()[:, list(steps)]), name
     assert np.isnan(after["loss"].to_numpy()).all()
     assert open_run(path).attrs["status"] == "finished: the run is complete"
+
+
+def test_on_a_device_it_is_the_trajectory_of_the_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained(tmp_path / "saved", (0, 2, 5))
+    here = from_checkpoints(tmp_path / "saved", tmp_path / "here", build=Reader, **GIVEN)
+    asked: list[str] = []
+
+    def find(name: str) -> Any:
+        asked.append(name)
+        return NAMED
+
+    with fake_device_by_name(monkeypatch) as sides, monkeypatch.context() as patch:
+        patch.setattr("attnscope.watching.checkpoints.find", find)
+        # All tensors say that they are on the CPU, so that nothing seems to be left to move.
+        patch.setattr("attnscope.watching.probe._moved", lambda batch, _: batch.to(NAMED))
+        there = from_checkpoints(
+            tmp_path / "saved", tmp_path / "there", build=Reader, device="cuda", **GIVEN
+        )
+    assert asked == ["cuda"]
+    assert sides.passed["copied"] >= 3 * len(list(Reader().parameters()))
+    ours, theirs = (open_run(path)["observables"].to_dataset() for path in (here, there))
+    assert set(ours.data_vars) == set(theirs.data_vars)
+    for name in ours.data_vars:
+        # Memory is laid out otherwise over there, so sums may come in another order.
+        np.testing.assert_allclose(
+            ours[name].to_numpy(), theirs[name].to_numpy(), 1e-5, 1e-6, err_msg=str(name)
+        )
+
+
+def test_a_device_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    trained(tmp_path / "saved", (0, 1))
+    with pytest.raises(AttnscopeError, match="device = 'tpu': expected 'cpu'"):
+        from_checkpoints(tmp_path / "saved", tmp_path / "run", build=Reader, device="tpu", **GIVEN)
+    assert not (tmp_path / "run").exists()
 
 
 def test_what_only_a_step_shows_is_left_out(tmp_path: Path) -> None:

@@ -23,10 +23,15 @@ def add_where(group: Any) -> None:
     group.add_argument(
         "--gpus", type=real, metavar="X", default=0.0, help="GPUs a run takes of a node"
     )
+    add_device(group)
+
+
+def add_device(group: Any) -> None:
+    """Add ``--device``."""
     group.add_argument(
         "--device",
         metavar="DEVICE",
-        help="where models are trained: cpu, cuda, cuda:1, mps, or auto for what is there; "
+        help="where models are: cpu, cuda, cuda:1, mps, or auto for what is there; "
         "ATTNSCOPE_DEVICE or the CPU unless given",
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from attnscope.errors import AttnscopeError
 from attnscope.watching.attach_own import Function
 from attnscope.watching.probe import input_embedding
+
+CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,7 @@ class LanguageModel:
             depth, ``(text, position, width)`` each; without it only embeddings are compared.
         options: further arguments of the model, such as ``output_hidden_states=True``.
         fresh: makes the model with new random weights from a seed: the random twin.
+        device: where it is run; :meth:`on` says another.
     """
 
     name: str
@@ -57,6 +60,15 @@ class LanguageModel:
     hidden: Callable[[Any], Sequence[Tensor]] | None = None
     options: Mapping[str, Any] | None = None
     fresh: Callable[[int], LanguageModel] | None = None
+    device: torch.device = CPU
+
+    def on(self, device: torch.device) -> LanguageModel:
+        """Return the model on a device, to which its own module is moved."""
+        return (
+            self
+            if device == self.device
+            else replace(self, model=self.model.to(device), device=device)
+        )
 
     @property
     def embeddings(self) -> Tensor:
@@ -75,15 +87,16 @@ class LanguageModel:
         return weight.detach()
 
     def run(self, encoded: Encoded) -> Any:
-        """Call the model without gradients."""
+        """Call the model without gradients; texts are moved to where it is."""
         options = dict(self.options or {})
         with torch.no_grad():
             if isinstance(encoded.batch, Tensor):
-                return self.model(encoded.batch, **options)
-            return self.model(**encoded.batch, **options)
+                return self.model(encoded.batch.to(self.device), **options)
+            batch = {name: tensor.to(self.device) for name, tensor in encoded.batch.items()}
+            return self.model(**batch, **options)
 
     def twin(self, seed: int) -> LanguageModel:
-        """Return the same model with new random weights.
+        """Return the same model with new random weights, drawn on the CPU, where this one is.
 
         Raises:
             AttnscopeError: nobody said how to make it.
@@ -93,4 +106,4 @@ class LanguageModel:
                 f"'{self.name}' has no random twin: expected LanguageModel(fresh=...), a function "
                 "of a seed that returns the model with new weights."
             )
-        return self.fresh(seed)
+        return self.fresh(seed).on(self.device)

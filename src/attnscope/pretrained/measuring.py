@@ -96,11 +96,14 @@ def measure(
 def measure_batch(
     language_model: LanguageModel, texts: Sequence[str], plan: MeasurementPlan, length: int
 ) -> list[DocumentSums]:
-    """Read a few documents in one forward pass; see :func:`measure`."""
+    """Read a few documents in one forward pass; see :func:`measure`.
+
+    Sums are made where the model is, and come back to the CPU.
+    """
     encoded = language_model.encode(texts, length)
     place = plan.numbers
     items = [
-        _Document(find_words(text, where, place, whole), place, plan)
+        _Document(find_words(text, where, place, whole), place, plan, language_model.device)
         for text, where, whole in zip(encoded.texts, encoded.places, encoded.complete, strict=True)
     ]
 
@@ -113,8 +116,8 @@ def measure_batch(
     table = language_model.embeddings
     for row, item in enumerate(items):
         pieces = item.words.pieces
-        ids = encoded.ids[row, pieces]
-        item.add_vectors([table[ids], *(layer[row, pieces] for layer in hidden)])
+        ids = encoded.ids[row, pieces].to(language_model.device)
+        item.add_vectors([table[ids], *(layer[row, item.pieces] for layer in hidden)])
     return [
         item.sums(sum(end > begin for begin, end in where))
         for item, where in zip(items, encoded.places, strict=True)
@@ -200,7 +203,9 @@ def _evaluating(model: torch.nn.Module) -> Iterator[None]:
 class _Document:
     """The pairs of one document, and the sums over them so far."""
 
-    def __init__(self, words: Words, place: dict[str, int], plan: MeasurementPlan) -> None:
+    def __init__(
+        self, words: Words, place: dict[str, int], plan: MeasurementPlan, device: torch.device
+    ) -> None:
         self.words = words
         numbers = np.array([place[word] for word in words.words], dtype=np.int64)
         count, labels = len(numbers), plan.labels
@@ -214,16 +219,17 @@ class _Document:
                 for each in labels
             ]
         )
-        self.kinds = _flat(kinds)
-        self.near, self.shuffled = _flat(kinds[:, :2, None] & near), _flat(shuffled)
+        self.kinds = _flat(kinds).to(device)
+        self.near = _flat(kinds[:, :2, None] & near).to(device)
+        self.shuffled = _flat(shuffled).to(device)
         self.labels = len(labels)
-        self.pieces = torch.from_numpy(words.pieces)
-        self.pooling = torch.from_numpy(words.pooling)
+        self.pieces = torch.from_numpy(words.pieces).to(device)
+        self.pooling = torch.from_numpy(words.pooling).to(device)
         self.split = len(words.pieces) > count
         self.layers: list[Tensor] = []
         self.counts: list[Tensor] = []
         # Of attention averaged over heads, and of what was visible: sums over all layers.
-        self.overall = torch.zeros(2, count, count)
+        self.overall = torch.zeros(2, count, count, device=device)
         self.vectors = torch.empty(0)
 
     def add_layer(self, weights: Tensor) -> None:
@@ -255,21 +261,21 @@ class _Document:
         layers, heads = len(self.layers), max(layer.shape[-1] for layer in self.layers)
         attention = torch.full((len(self.kinds), layers, heads), torch.nan)
         for number, layer in enumerate(self.layers):
-            attention[:, number, : layer.shape[-1]] = layer
+            attention[:, number, : layer.shape[-1]] = layer.cpu()
         first = (self.labels, len(KINDS))
-        near = pair_sums(self.overall / layers, self.near).numpy()
+        near = pair_sums(self.overall / layers, self.near).cpu().numpy()
         near = near.reshape(self.labels, 2, len(DISTANCES), 2)
-        shuffled = pair_sums(self.overall / layers, self.shuffled).numpy()
+        shuffled = pair_sums(self.overall / layers, self.shuffled).cpu().numpy()
         shuffled = shuffled.reshape(self.labels, SHUFFLES, 2, 2)
         return DocumentSums(
             attention=attention.reshape(*first, layers, heads).numpy(),
-            pairs=torch.stack(self.counts, dim=-1).reshape(*first, layers).numpy(),
+            pairs=torch.stack(self.counts, dim=-1).cpu().reshape(*first, layers).numpy(),
             by_distance=near[..., 0],
             distance_pairs=near[..., 1],
             shuffled=shuffled[..., 0],
             shuffled_pairs=shuffled[..., 1],
-            vectors=self.vectors.reshape(*first, *self.vectors.shape[1:]).numpy(),
-            vector_pairs=self.kinds.sum(dim=(1, 2)).reshape(first).numpy(),
+            vectors=self.vectors.cpu().reshape(*first, *self.vectors.shape[1:]).numpy(),
+            vector_pairs=self.kinds.sum(dim=(1, 2)).cpu().reshape(first).numpy(),
             words=len(self.words.words),
             positions=positions,
         )

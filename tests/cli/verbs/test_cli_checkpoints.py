@@ -99,6 +99,7 @@ def test_identical_weights_are_a_warning(folder: Path, capsys: Capture) -> None:
         (("--probe", "nothing.json"), "--probe nothing.json: there is no such file"),
         (("checkpoints", "nothing"), "'nothing' is no folder"),
         (("--attention", "attn"), "attn"),
+        (("--device", "tpu"), "device = 'tpu': expected 'cpu'"),
     ],
 )
 def test_bad_input_is_a_sentence(

@@ -20,6 +20,7 @@ from attnscope.report.figure import Heat
 from attnscope.studies.li2023.pretrained import Pretrained, paper
 from attnscope.studies.li2023.pretrained.measured import DIFFERENT, SAME, facts, measured
 from attnscope.trajectory import Readings
+from fake_device import NAMED
 
 pytest.importorskip(
     "sklearn", reason="topics are fitted by scikit-learn: pip install attnscope[topics]"
@@ -167,6 +168,24 @@ def test_an_interrupted_pass_goes_on_where_it_stopped(
     own.run(sink, kept[0])
     whole = measured(run)[1].data["attention"].to_numpy()
     np.testing.assert_array_equal(sink.arrays[0]["attention"][20:], whole[20:].astype(np.float32))
+
+
+def test_the_device_that_is_asked_for_reaches_the_model_and_its_twin(
+    study: Pretrained, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
+    monkeypatch.setattr("attnscope.studies.li2023.pretrained.study.wanted", lambda: NAMED)
+    asked: list[Any] = []
+
+    def to(module: Any, device: Any) -> Any:
+        asked.append(device)
+        raise InterruptedError
+
+    monkeypatch.setattr("torch.nn.Module.to", to)
+    for case in ("toy", "toy, random twin"):
+        with pytest.raises(InterruptedError):
+            next(iter(study.measure(case, 0).read(0)))
+    assert asked == [NAMED, NAMED]
 
 
 def test_a_short_corpus_ends_the_pass(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from attnscope.cli.arguments import Parser, add_quiet
+from attnscope.cli.where import add_device
 from attnscope.errors import AttnscopeError, nearest
 
 SAYS = "a trajectory from saved weights: attnscope checkpoints DIR --out RUN"
@@ -48,6 +49,7 @@ def arguments(parser: Parser, words: list[str]) -> None:
         help="modules that compute attention, if the model has its own",
     )
     parser.add_argument("--no-report", action="store_true", help="write no report")
+    add_device(parser)
     add_quiet(parser)
 
 
@@ -89,6 +91,7 @@ def call(options: Namespace) -> int:
             options.record,
             build=None if options.model is None else function_at(options.model),
             progress=lambda done, total: update(f"{done} of {total} checkpoints are read"),
+            device=options.device,
             **given,
         )
     where = f"run: {path}"

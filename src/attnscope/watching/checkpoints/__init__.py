@@ -13,6 +13,7 @@ from typing import Any
 
 from torch import nn
 
+from attnscope.engines.device import find, wanted
 from attnscope.errors import AttnscopeError
 from attnscope.watching import watch
 from attnscope.watching.checkpoints.loading import build_from, load
@@ -29,6 +30,7 @@ def from_checkpoints(
     *,
     build: Callable[[], nn.Module] | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    device: str | None = None,
     **options: Any,
 ) -> Path:
     """Make the trajectory of a training from its checkpoints.
@@ -44,14 +46,18 @@ def from_checkpoints(
         build: makes the model; from ``config.json`` beside the weights unless given, by classes of
             transformers alone.
         progress: hears how many checkpoints of how many were read.
+        device: where the model is run, as for :func:`attnscope.run`; the probe batch follows it,
+            and readings come back.
         **options: ``probe`` and the others of :func:`attnscope.watch`.
 
     Returns:
         The folder of the trajectory.
 
     Raises:
-        AttnscopeError: there is nothing to read, or a checkpoint does not fit the model.
+        AttnscopeError: there is nothing to read, a checkpoint does not fit the model, or there is
+            no such device.
     """
+    where = wanted() if device is None else find(device)
     repository = cached_repository(folder)
     checkpoints = find_checkpoints(folder) if repository is None else find_revisions(repository)
     model = (build or build_from(checkpoints[0]))()
@@ -60,7 +66,7 @@ def from_checkpoints(
             f"what was to build the model returned a {type(model).__name__}: expected a "
             "torch.nn.Module."
         )
-    model.eval()
+    model.eval().to(where)
     hashes: dict[str, list[int]] = {}
     hashes.setdefault(load(model, checkpoints[0]), []).append(checkpoints[0].step)
     scope = watch(model, out, record, every=1, begin=False, **options)

@@ -47,7 +47,7 @@ def _read(measure: Callable[[Tensor], Tensor]) -> Callable[[Moment], Tensor]:
     def read(moment: Moment) -> Tensor:
         found = moment.evaluation
         values = [
-            measure(_real(states, real)).double().cpu()
+            measure(_real(states, real)).cpu().double()
             if states.numel() and real.any()
             else torch.tensor(float("nan"), dtype=torch.float64)
             for states, real in zip(found.hidden, found.asking, strict=True)

@@ -67,12 +67,16 @@ class _Speed:
         if before is None or moment.step <= before[0]:
             return None
         steps = moment.step - before[0]
-        self.found = torch.stack(
-            [
-                torch.linalg.vector_norm(new - old) / torch.linalg.vector_norm(old) / steps
-                for new, old in zip(sampled, before[1], strict=True)
-            ]
-        ).double()
+        self.found = (
+            torch.stack(
+                [
+                    torch.linalg.vector_norm(new - old) / torch.linalg.vector_norm(old) / steps
+                    for new, old in zip(sampled, before[1], strict=True)
+                ]
+            )
+            .cpu()
+            .double()
+        )
         return self.found
 
     def _sample(self, names: list[str], now: Mapping[str, Tensor]) -> Tensor:

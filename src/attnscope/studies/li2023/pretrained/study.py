@@ -15,6 +15,7 @@ import xarray as xr
 from torch import Tensor
 
 from attnscope.bounds import Bounds, Count, Several
+from attnscope.engines.device import wanted
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Measurement, Pass, Quantity
 from attnscope.pretrained.loading import load, random_twin
@@ -98,7 +99,7 @@ class Pretrained(Measurement):
 
         def read(done: int) -> Iterator[list[list[Tensor]]]:
             texts = islice(self.fit.documents(self.documents), done, None)
-            model = random_twin(where, 0) if twin else load(where)
+            model = (random_twin(where, 0) if twin else load(where)).on(wanted())
             number = done // self.batch
             while held := list(islice(texts, self.batch)):
                 own = model.twin(seed * SPREAD + number) if twin else model
