@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
 import torch
 import xarray as xr
 from torch import Tensor, nn
@@ -24,6 +25,10 @@ from attnscope.trajectory import Readings
 
 ANSWERS = (*STRATEGIES, "truth")
 UNIFORM, UNIGRAM, BIGRAM, TRUTH = range(4)
+TIED = -1
+"""In place of a strategy where two are equally close."""
+ROUNDING = 1e-7
+"""Nats between two strategies that are rounding of a model in single precision: a tie."""
 FIRST = 20
 """The first steps are all recorded: what is learned first is learned in a few steps."""
 HELD_OUT = 1_000_003
@@ -151,10 +156,24 @@ class MarkovStudy(Study):
         return Problem(model, loss, [record], rows=rows, seed=seed, shuffle=False)
 
 
-def closest(kl: xr.DataArray) -> xr.DataArray:
-    """Return the number of the strategy that the model is closest to, at every record point."""
-    known = kl.isel(answer=slice(0, TRUTH))
-    return known.fillna(float("inf")).argmin("answer")
+def closest(kl: xr.DataArray, dim: str = "answer") -> xr.DataArray:
+    """Return the number of the strategy that the model is closest to, at every record point.
+
+    Where two are equally close, or none was read, it is ``TIED``: the order in which strategies
+    are named decides nothing.
+    """
+    known = _of_strategies(kl, dim).fillna(float("inf"))
+    return known.argmin(dim).where(lead(kl, dim) > ROUNDING, TIED)
+
+
+def lead(kl: xr.DataArray, dim: str = "answer") -> xr.DataArray:
+    """Return how much further off the runner-up is than the closest strategy, in nats."""
+    ranked = np.sort(_of_strategies(kl, dim).transpose(..., dim).to_numpy(), axis=-1)
+    return kl.isel({dim: 0}, drop=True).copy(data=ranked[..., 1] - ranked[..., 0])
+
+
+def _of_strategies(kl: xr.DataArray, dim: str) -> xr.DataArray:
+    return kl.isel({dim: slice(0, TRUTH)})
 
 
 def entropies(logits: Tensor) -> Tensor:

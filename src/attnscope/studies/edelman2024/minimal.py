@@ -17,6 +17,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.experiment import NOW, AttentionOverTime, Playable, Problem
 from attnscope.models.minimal_induction import ExpectedLoss, MinimalInduction
 from attnscope.report import Figure, Line, Mark, Panel, Rule
+from attnscope.studies._markov import TIED, closest, lead
 from attnscope.studies.edelman2024._minimal_readings import minimal, observables
 from attnscope.tasks.markov_chains import Chains, MarkovChains, Rows
 from attnscope.theory.edelman2024 import LOOKS_BACK, STRATEGIES, predict_transition
@@ -97,7 +98,7 @@ class Minimal(Playable):
         def ordered(run: Readings, order: tuple[int, int]) -> xr.DataArray:
             """Return how much later the second phase begins than the first."""
             kl = run.of("run").kl
-            near = kl.fillna(np.inf).argmin("strategy")
+            near = closest(kl, "strategy")
             first = [(near == i).argmax("step") for i in order]
             there = (near == order[0]).any("step") & (near == order[1]).any("step")
             times = [kl["time"].isel(step=each) for each in first]
@@ -201,10 +202,19 @@ class Minimal(Playable):
 
     def outcome(self, run: Readings, found: Sequence[Finding]) -> str:
         """Say which rule the model ended with and when it changed."""
-        near = STRATEGIES[int(final(run.of("run").kl).isel(seed=0).argmin("strategy"))]
+        last = final(run.of("run").kl).isel(seed=0)
         time, expected = float(self.measured(run)[0]), float(run.of("run").theory.transition[0])
-        said = f"The model ended closest to the {near} rule"
+        said = f"The model ended {_place(last)}"
         guess = f"predicted at time {expected:.3g}" if np.isfinite(expected) else "not predicted"
         if np.isfinite(time):
             return f"{said}; layer 1 looked back at time {time:.3g}, {guess}."
         return f"{said}; layer 1 has not looked back yet, {guess}."
+
+
+def _place(kl: xr.DataArray) -> str:
+    """Say which rule is closest and by how much, or that two are equally close."""
+    first, second = (STRATEGIES[i] for i in kl.argsort().to_numpy()[:2])
+    gap = float(lead(kl, "strategy"))
+    if int(closest(kl, "strategy")) == TIED:
+        return f"as close to the {first} rule as to the {second} rule ({gap:.2g} nats between them)"
+    return f"closest to the {first} rule (the {second} rule is {gap:.2g} nats further off)"

@@ -14,11 +14,13 @@ from attnscope.experiment import Problem
 from attnscope.report import Figure, Mark, Panel, Rule, Table, band, ends
 from attnscope.studies._markov import (
     BIGRAM,
+    TIED,
     TRUTH,
     UNIGRAM,
     HeldOut,
     MarkovStudy,
     closest,
+    lead,
 )
 from attnscope.theory import edelman2024
 from attnscope.theory.edelman2024 import STRATEGIES
@@ -199,6 +201,10 @@ class Phases(MarkovStudy):
         columns = {
             **begins,
             f"looks back ({LOOKS_BACK:g}) at step": looks.assign_coords(case=list(self.cases)),
+            "runner-up at the end further off by (nats)": lead(run.kl),
+            "record points with two rules equally close": (near == TIED)
+            .sum("step")
+            .assign_coords(case=list(self.cases)),
             "loss at first (nats)": initial(run.kl.sel(answer="truth")),
             "loss at the end (nats)": final(run.kl.sel(answer="truth")),
         }
