@@ -40,13 +40,22 @@ def diagnose(chart: Chart) -> Diagnosis | None:
         return None
     steps, layer, spread, scale, limit, keys, since = min(found)
     certain = float(entropy_floor(scale, keys) / np.log(keys))
+    if scale < limit:
+        far = (
+            f"from {limit:.3g} on, {limit / scale:.2g} times as much, not even a tenth is. At the "
+            f"pace of the last readings that is {steps:,.0f} steps away."
+        )
+    else:
+        far = (
+            f"they have passed {limit:.3g}, up to which a tenth is, and grow: their size keeps "
+            "attention from collapse no longer."
+        )
     return Diagnosis(
         "near_collapse",
         f"Attention of layer {layer} goes towards entropy collapse: its heads have "
         f"{100 * spread:.2g} % of the entropy of uniform attention, falling, and the loss gains "
         f"nothing by it. Logits of norm {scale:.3g} over {keys:.0f} keys make "
-        f"{100 * certain:.2g} % certain; from {limit:.3g} on, {limit / scale:.2g} times as much, "
-        f"not even a tenth is. At the pace of the last readings that is {steps:,.0f} steps away.",
+        f"{100 * certain:.2g} % certain; {far}",
         since,
         {
             "entropy over its maximum, now": spread,
