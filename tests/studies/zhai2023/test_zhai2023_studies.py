@@ -27,7 +27,17 @@ def test_a_large_rate_makes_logits_large_and_sigma_reparam_small_ones() -> None:
     scale = run.scale.isel(step=-1, layer=-1, seed=0)
     assert float(scale.sel(case="plain at 0.3")) > 10 * float(scale.sel(case="σReparam at 0.3"))
     assert float(scale.sel(case="plain at 0.3")) > 10 * float(scale.sel(case="plain at 0.003"))
-    assert len(examine_all(study.claims(), run)) == 3
+    # Decay pulls at weights in proportion to the rate: at a small one it is hardly there.
+    assert float(scale.sel(case="weight decay at 0.3")) < float(scale.sel(case="plain at 0.3"))
+    calm = scale.sel(case="weight decay at 0.003") / scale.sel(case="plain at 0.003")
+    assert abs(float(calm) - 1) < 0.05
+    assert [each.key.split("-")[0] for each in examine_all(study.claims(), run)] == [
+        "collapse",
+        "useless",
+        "cure",
+        "clip",
+        "decay",
+    ]
     assert study.figures(run)
     assert study.tables(run)
 
@@ -35,5 +45,7 @@ def test_a_large_rate_makes_logits_large_and_sigma_reparam_small_ones() -> None:
 def test_what_is_refused_is_quoted() -> None:
     with pytest.raises(AttnscopeError, match=r"rates = \(0.3, 0.1\)"):
         Collapse(rates=(0.3, 0.1))
+    with pytest.raises(AttnscopeError, match="decay = 0"):
+        Collapse(decay=0.0)
     with pytest.raises(AttnscopeError, match="length = 1"):
         Floor(length=1)

@@ -21,14 +21,15 @@ from attnscope.studies._markov import HeldOut, MarkovStudy, entropies
 from attnscope.trajectory import Readings, final
 
 PLAIN, NORM, ONE, CLIPPED = "plain", "σReparam", "σReparam from γ = 1", "clipped"
-KINDS = (PLAIN, NORM, ONE, CLIPPED)
+DECAYED = "weight decay"
+KINDS = (PLAIN, NORM, ONE, CLIPPED, DECAYED)
 COLLAPSED = 0.05
 CURED = 0.63
 
 
 @dataclass(frozen=True)
 class Collapse(MarkovStudy):
-    """One small transformer at several learning rates: plain, with σReparam, with clipping."""
+    """One small transformer at several learning rates: plain, σReparam, clipping, weight decay."""
 
     seeds: Count = 5
     training: Steps = Steps(steps=250, batch=64)
@@ -39,6 +40,8 @@ class Collapse(MarkovStudy):
     """Learning rates of Adam; the first one is the control, the last two are to collapse."""
     clip: Positive = 1e-3
     """Every entry of the gradient is brought to ± this in the clipped case."""
+    decay: Positive = 0.1
+    """Share of themselves, times the rate, that weights lose at every step with weight decay."""
 
     quick = {"seeds": 3, "steps": 120, "rates": (0.003, 0.1, 0.3)}
     citation = "Zhai et al. 2023, arXiv 2303.06296"
@@ -59,7 +62,8 @@ class Collapse(MarkovStudy):
     def engine(self, case: str, seed: int) -> Adam:
         """Return Adam at the rate of a case."""
         kind, rate = case.split(" at ")
-        return self.training.adam(float(rate), clip=self.clip if kind == CLIPPED else None)
+        more = {CLIPPED: {"clip": self.clip}, DECAYED: {"decay": self.decay}}
+        return self.training.adam(float(rate), **more.get(kind, {}))
 
     def build(self, case: str, seed: int) -> Problem:
         """Make a run; all kinds of a seed have the same start but for a γ of one."""
@@ -89,7 +93,7 @@ class Collapse(MarkovStudy):
         return self.problem(model, self.task(case), seed, read)
 
     def claims(self) -> list[Claim]:
-        """Return collapse and cure at the two largest rates."""
+        """Return collapse, cure and what is no cure at the two largest rates."""
 
         def sharp(run: Readings, case: str) -> xr.DataArray:
             return final(run.of(case).entropy).isel(layer=-1)
@@ -140,6 +144,30 @@ class Collapse(MarkovStudy):
                     reason="γ learns at that rate too: where it fails, the norm of W_QᵀW_K grows "
                     "all the same, through γ.",
                 ),
+            ]
+            found += [
+                Claim(
+                    f"{key}-{rate:g}",
+                    f"{remedy} is no cure at a rate of {rate:g}.",
+                    loss,
+                    _name(kind, rate),
+                    above(CURED),
+                    (_name(kind, self.rates[0]), f"a rate of {self.rates[0]:g}"),
+                    "not in the paper",
+                    "not stated",
+                    "held-out loss at the end (nats)",
+                    reason=reason,
+                )
+                for key, kind, remedy, reason in (
+                    ("clip", CLIPPED, f"Clipping entries of the gradient at {self.clip:g}", ""),
+                    (
+                        "decay",
+                        DECAYED,
+                        f"Weight decay of {self.decay:g}",
+                        "in some seeds W_QᵀW_K shrinks again, attention spreads and the model "
+                        "learns, though less than at a small rate.",
+                    ),
+                )
             ]
         return found
 
