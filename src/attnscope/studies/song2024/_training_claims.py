@@ -86,7 +86,10 @@ def claims_of(study: KernelTraining) -> list[Claim]:
         return 100 * (ours - theirs)
 
     def late(run: Readings, cases: tuple[str, str | None]) -> xr.DataArray:
-        return lead_begins(run, *cases) / lead_begins(run, UNIFORM)
+        # A twin that stays at chance begins at the end of the run, at the earliest.
+        first = lead_begins(run, UNIFORM).fillna(float(study.training.steps))
+        second = first if cases[1] is None else lead_begins(run, *cases)
+        return second / first
 
     return [
         *(
