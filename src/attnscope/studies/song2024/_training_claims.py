@@ -86,8 +86,9 @@ def claims_of(study: KernelTraining) -> list[Claim]:
         return 100 * (ours - theirs)
 
     def late(run: Readings, cases: tuple[str, str | None]) -> xr.DataArray:
-        # A twin that stays at chance begins at the end of the run, at the earliest.
-        first = lead_begins(run, UNIFORM).fillna(float(study.training.steps))
+        # A twin that stays at chance begins at the end of the run, at the earliest; one that is
+        # ahead before training, on few sequences, at the first step.
+        first = lead_begins(run, UNIFORM).fillna(float(study.training.steps)).clip(min=1.0)
         second = first if cases[1] is None else lead_begins(run, *cases)
         return second / first
 
