@@ -50,6 +50,14 @@ def test_a_map_has_statistic_verdicts_criterion_and_the_boundary_of_theory(
     assert "The hill is low. It holds where height is < 0.5." in figure.caption
 
 
+def test_a_theory_that_takes_long_is_not_waited_for(
+    two: xr.DataTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnscope.sweeps.diagram.PATIENCE", -1.0)
+    (diagram,) = diagrams(two, Hill())
+    assert not diagram.theory
+
+
 def test_a_curve_has_its_band_and_where_it_crosses(one: xr.DataTree) -> None:
     (diagram,) = diagrams(one, Hill())
     (at,) = diagram.crossings()

@@ -207,8 +207,9 @@ class Experiment(metaclass=Flat):
         """Return by the keys of claims how far theory puts these settings inside their range.
 
         A number above 0 says that the claim should hold, one below that it should not; the text
-        names the boundary between them, as in ``{"fits": (HD - Nn, "HD = Nn")}``. Nothing is run
-        for it: phase diagrams of a sweep draw where it is 0.
+        names the boundary between them, as in ``{"fits": (HD - Nn, "HD = Nn")}``. Phase diagrams
+        of a sweep draw where it is 0, and ask at thousands of settings: they give up on an answer
+        that takes long.
         """
         return {}
 

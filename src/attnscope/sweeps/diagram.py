@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,8 @@ from attnscope.sweeps.values import is_whole, label, spoken
 VERDICTS = ("holds", "fails", "undecided", "diverged")
 FINE = 60
 """Places along an axis at which theory is asked."""
+PATIENCE = 30.0
+"""Seconds of processor time that theory gets for a boundary; most need milliseconds."""
 BEYOND = 1e50
 """A statistic as large stands for infinity, and has no colour."""
 MOST = 12
@@ -218,13 +221,15 @@ def _boundary(
     shown: Sequence[Axis],
     fixed: Mapping[str, Any],
 ) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
-    """Ask theory on a fine grid, and yield where its margin is 0."""
+    """Ask theory on a fine grid, and yield where its margin is 0; nothing if it takes too long."""
     if any(len(axis.fields) > 1 for axis in shown) or diagram.places[0].size < 2:
         return
     fine = [_fine(study, axis, places) for axis, places in zip(shown, diagram.places, strict=True)]
     margins = np.full([len(each) for each in fine[::-1]], np.nan)
-    name = ""
+    name, begun = "", time.process_time()
     for where in np.ndindex(*margins.shape):
+        if time.process_time() - begun > PATIENCE:
+            return
         values = {
             axis.name: _as(study, axis.name, each[i])
             for axis, each, i in zip(shown, fine, where[::-1], strict=True)

@@ -28,6 +28,24 @@ def test_a_sweep_over_noise_and_rate_has_an_onset_at_every_point(tmp_path) -> No
     assert (tree["findings"].control_fails.sel(claim=["onset", "expected"]) == 1).all()
 
 
+def test_the_boundary_of_theory_is_where_the_predicted_onset_leaves_the_run(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    study = OneOnset(until=2000.0, points=51, noise=1e-2, **SMALL)
+    run = study.read(attnscope.run(study, tmp_path / "run", workers=1))
+    closed = float(run.of("learned").theory.onset_closed.isel(seed=0))
+    margins = study.margins()
+    assert set(margins) <= {claim.key for claim in study.claims()}
+    inside, named = margins["onset"]
+    assert inside > 0
+    assert named == "predicted onset = end of the run"
+    # With σ of one and the same run the noise enters by its square, and larger steps come later.
+    less = study.but(noise=1e-3).margins()["onset"][0]
+    assert inside - less == pytest.approx(2 * np.log(10))
+    assert study.but(rate=40.0).margins()["onset"][0] < inside
+    for factor, sign in ((0.95, -1), (1.05, 1)):
+        other = study.but(until=factor * closed).margins()["closed"][0]
+        assert np.sign(other) == sign
+
+
 @pytest.mark.parametrize(
     ("settings", "told"),
     [

@@ -71,6 +71,15 @@ def test_the_count_table_tells_places_of_draws_alone(done: xr.DataTree) -> None:
         assert told[case] == pytest.approx(1, abs=1e-12), case
 
 
+@pytest.mark.parametrize(("length", "types"), [(4, 6), (10, 11), (10, 12), (20, 30), (10, 40)])
+def test_the_boundary_of_theory_is_that_of_the_exact_count_table(length: int, types: int) -> None:
+    study = SMALL.but(length=length, types=types)
+    margins = study.margins()
+    assert margins["counts-tell"][0] == pytest.approx(study.told(DRAWN) - 1.1, abs=1e-12)
+    assert margins["draws-learned"] == (types - length, "length = types")
+    assert set(margins) <= {claim.key for claim in study.claims()}
+
+
 def test_claims_on_counts_are_decided_at_any_size(done: xr.DataTree) -> None:
     found = {finding.key: finding for finding in attnscope.findings(done)}
     assert list(found) == [claim.key for claim in SMALL.claims()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar, cast
 
 import numpy as np
@@ -13,7 +14,7 @@ import xarray as xr
 
 from attnscope.bounds import Amount, Count, Positive, Several
 from attnscope.claims import Claim, below
-from attnscope.engines import Descent, Flow, Linear, Observable, Record
+from attnscope.engines import Descent, Flow, Linear, Memory, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem
 from attnscope.models import TopicObjective, TopicTransformer
@@ -155,6 +156,19 @@ class OneOnset(TopicDocumentsStudy):
             **{f"onset_{kind}": values for kind, values in onsets.items()},
         }
 
+    def margins(self) -> dict[str, tuple[float, str]]:
+        """Return log((ε² d_a/2) exp(2∫σ dt)) at the end: above 0 attention starts within the run.
+
+        σ(t) has no closed form for the cross-entropy, so it is that of a run without attention with
+        seed 0, less than a second; noises and rates share it. Nothing can be said of an onset that
+        does not come, so beyond this boundary the claims on it do not hold.
+        """
+        times, sigma, d_a = _unattended(self.but(noise=OneOnset.noise, rate=0.0, seeds=1))
+        exponent = li2023.growth_exponent(times, sigma, self.rate or None)[-1]
+        log_norm = math.log(self.noise**2 * d_a / 2) + 2 * float(exponent)
+        named = (log_norm, "predicted onset = end of the run")
+        return dict.fromkeys(("onset", "expected", "closed"), named)
+
     def claims(self) -> list[Claim]:
         """Return what can be said of one onset."""
 
@@ -220,6 +234,16 @@ class OneOnset(TopicDocumentsStudy):
                 "‖W^Kᵀ W^Q‖₂ at the start, where 1 counts as awake",
             ),
         ]
+
+
+@lru_cache(maxsize=64)
+def _unattended(study: OneOnset) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return times, σ(t) and d_a of a run without attention."""
+    kept = Memory()
+    study.job(UNIFORM, 0).execute(kept, None)
+    times = np.linspace(0.0, study.end, study.points)
+    d_a = study.start(LEARNED, 0).keys_and_queries()[0].shape[0]
+    return times, np.asarray(kept.arrays[1]["sigma"])[:, 0], d_a
 
 
 def _last(reading: xr.DataArray) -> xr.DataArray:

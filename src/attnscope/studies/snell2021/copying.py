@@ -40,6 +40,8 @@ LEARNERS = (PERMUTED, DRAWN, PERMUTED_MIXED, DRAWN_UNION, DRAWN_MIXED)
 """Cases in which attention learns."""
 BOTH = ((DRAWN, "draws", BLUE), (PERMUTED, "permutations", RED))
 """The two cases that are drawn side by side, with their labels and colours."""
+TELLS = 0.1
+"""A count table tells places from this on: α^IBM at the gold position over its mean, less 1."""
 FIG3 = "section 3.3, Fig 3 left"
 RIGHT = "section 3.3, Fig 3 right; appendix A.3"
 
@@ -138,7 +140,7 @@ class CopyingStudy(CountTableStudy):
                 "that of permutations does not.",
                 excess,
                 DRAWN,
-                above(0.1),
+                above(TELLS),
                 (PERMUTED, "permutations of one set of words"),
                 FIG3 + "; section 4.3, Fig 4",
                 "C is non-informative under a distribution of permutations",
@@ -244,6 +246,24 @@ class CopyingStudy(CountTableStudy):
                 "largest over all steps and tasks",
             ),
         ]
+
+    def margins(self) -> dict[str, tuple[float, str]]:
+        """Return where the count table of draws tells places, exactly.
+
+        A word that is drawn is in its sequence for certain, and each other one with probability
+        (L-1)/(K-1), so α^IBM at the gold position over its mean at words is L(K-1)/(K-1 + (L-1)²).
+        It is 1 at L = K, permutations, where words tell nothing of places and are not learned with
+        attention held at uniform; ``types`` are more than ``length`` here, so that line is the edge
+        of what can be set. How many steps learning takes is not in it.
+        """
+        length, types = self.length, self.types
+        told = length * (types - 1) / (types - 1 + (length - 1) ** 2)
+        learnable = (float(types - length), "length = types")
+        return {
+            "counts-tell": (told - 1 - TELLS, f"α^IBM at the gold position {1 + TELLS} × its mean"),
+            "known-under-uniform": learnable,
+            "draws-learned": learnable,
+        }
 
     def figures(self, run: Readings) -> list[Figure]:
         """Draw Fig 3, knowledge beside attention, and where attention goes."""
