@@ -104,12 +104,15 @@ def thousand(points: int, folder: Path) -> None:
     attnscope.sweep(Busy(work=0.0), over, out, workers=1, listener=hear)
     busy, clock = time.process_time() - busy, time.perf_counter() - begun
     rows = attnscope.open_sweep(out)
+    # By the clock, so only the clock can be compared with it.
     trained = float(rows["stats"].seconds.sum())
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file()) / 2**20
     count = len(held)
     print(
-        f"{count} points in one process: {clock:.1f} s, of processor {busy:.1f} s, of training "
-        f"{trained:.1f} s: {1e3 * (busy - trained) / count:.0f} ms a run beyond training"
+        f"{count} points in one process, a run: {1e3 * busy / count:.0f} ms of processor, "
+        f"everything included; by the clock {1e3 * clock / count:.0f} ms, "
+        f"{1e3 * (clock - trained) / count:.0f} of them beyond training "
+        f"(load {os.getloadavg()[0]:.1f})"
     )
     print(
         f"driver holds {held[count // 10]:.0f} MB after {count // 10} points, {held[-1]:.0f} MB "
