@@ -105,6 +105,7 @@ def test_what_the_wheel_says_of_itself(wheel: Path) -> None:
     assert metadata["Version"] == attnscope.__version__
     assert "attnscope/py.typed" in names
     assert "attnscope/cli/template.txt" in names
+    assert "attnscope/templates/report/page.html.j2" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not [name for name in names if not name.startswith("attnscope")]
     needed = metadata.get_all("Requires-Dist") or []

@@ -13,11 +13,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnscope.errors import AttnscopeError
+from attnscope.markup import fill
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -114,11 +114,7 @@ def image(figure: Figure) -> str:
     drawn, file = draw(figure), io.BytesIO()
     drawn.savefig(file, format="png", dpi=90)
     data = base64.b64encode(file.getvalue()).decode()
-    return (
-        f'<figure><img alt="{escape(figure.title)}" style="max-width:100%" '
-        f'src="data:image/png;base64,{data}"><figcaption>{escape(figure.caption)}</figcaption>'
-        "</figure>"
-    )
+    return str(fill("notebook/image", figure=figure, data=data))
 
 
 def bokeh_frame(shown: list[Figure]) -> str:
@@ -132,8 +128,8 @@ def bokeh_frame(shown: list[Figure]) -> str:
 
     parts: list[Any] = []
     for figure in shown:
-        title = f"<b>{escape(figure.title)}</b><br>{escape(figure.caption)}"
-        parts += [Div(text=title, sizing_mode="stretch_width"), layout(figure)]
+        title = fill("notebook/title", figure=figure)
+        parts += [Div(text=str(title), sizing_mode="stretch_width"), layout(figure)]
     rows = sum(-(-len(each.panels) // each.columns) for each in shown)
     page = file_html(column(*parts, sizing_mode="stretch_width"), INLINE, "figures")
     return frame(page, 380 * rows + 110 * len(shown))
@@ -141,10 +137,7 @@ def bokeh_frame(shown: list[Figure]) -> str:
 
 def frame(page: str, height: int) -> str:
     """Return a page as a frame that a notebook shows as it is."""
-    return (
-        f'<iframe srcdoc="{escape(page)}" style="width:100%;height:{height}px;border:0" '
-        'sandbox="allow-scripts allow-downloads"></iframe>'
-    )
+    return str(fill("notebook/frame", page=page, height=height))
 
 
 class Bar:
@@ -179,10 +172,7 @@ class Bar:
 
     def _repr_html_(self) -> str:
         share = sum(self.fractions.values()) / self.total
-        return (
-            f'<progress max="1" value="{share:.3f}" style="width:16em;vertical-align:middle">'
-            f"</progress> <small>{escape(self.said())}</small>"
-        )
+        return str(fill("notebook/progress", share=share, said=self.said()))
 
 
 @contextmanager

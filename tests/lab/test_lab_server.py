@@ -73,9 +73,9 @@ def test_what_is_there_is_answered(place: Place, path: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("/nothing", "There is no page &#x27;/nothing&#x27; in the lab"),
+        ("/nothing", "There is no page &#39;/nothing&#39; in the lab"),
         (f"/%3Cscript%3E{'x' * 900}", "%3Cscript%3E"),
-        ("/runs/gone/", "There is no &#x27;gone&#x27; in the runs folder"),
+        ("/runs/gone/", "There is no &#39;gone&#39; in the runs folder"),
         ("/runs/half/", "damaged or half written"),
         ("/live/half", "damaged or half written"),
         ("/runs/out/", "leads out of the runs folder"),

@@ -122,7 +122,7 @@ def test_the_script_is_there_only_if_needed(tmp_path: Path) -> None:
     assert "data-surface]" not in without
     assert "data-surface]" in with_it
     assert 'class="plot"' not in with_it  # no panels, no Bokeh plot
-    assert with_it.count("'sha256-") == without.count("'sha256-") + 1
+    assert with_it.count("sha256-") == without.count("sha256-") + 1
 
 
 def test_a_hole_is_null_in_json() -> None:

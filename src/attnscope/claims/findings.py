@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING
 
 from attnscope.claims.claim import Finding
+from attnscope.markup import fill
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,22 +40,7 @@ class Findings(list[Finding]):
         return pd.DataFrame([{name: getattr(each, name) for name in COLUMNS} for each in self])
 
     def _repr_html_(self) -> str:
-        rows = "".join(map(_row, self))
-        head = "".join(
-            f'<th style="{STYLE}">{name}</th>' for name in ("", "claim", "ours", "must be")
+        shown = fill(
+            "notebook/findings", findings=self, colors=COLORS, style=STYLE, counted=self.counted()
         )
-        return (
-            f'<table style="border-collapse:collapse"><thead><tr>{head}</tr></thead>'
-            f"<tbody>{rows}</tbody></table><p>{escape(self.counted())}</p>"
-        )
-
-
-def _row(finding: Finding) -> str:
-    color, why = COLORS[finding.verdict], finding.reason or finding.source
-    cells = (
-        f'<b style="color:{color}">{finding.verdict}</b>',
-        f'<span title="{escape(why)}">{escape(finding.sentence)}</span>',
-        f"{finding.ours:.4g}",
-        escape(finding.criterion),
-    )
-    return "<tr>" + "".join(f'<td style="{STYLE}">{cell}</td>' for cell in cells) + "</tr>"
+        return str(shown)

@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -15,6 +14,7 @@ from attnscope.bounds import Count, check_fields
 from attnscope.errors import AttnscopeError
 from attnscope.experiment.spec import Flat, changed, flat
 from attnscope.limits import RUNS
+from attnscope.markup import fill
 from attnscope.scales import SCALES, Scale
 from attnscope.trajectory import Readings
 
@@ -79,16 +79,9 @@ class Experiment(metaclass=Flat):
     def _repr_html_(self) -> str:
         """Show the settings, for notebooks; what is not the paper's stands out."""
         default = type(self)().to_json()
-        rows = "".join(
-            f"<tr><td>{escape(name)}</td><td>{'<b>' * (value != default.get(name))}"
-            f"{escape(_said(value))}</td></tr>"
-            for name, value in self.to_json().items()
-        )
-        runs = len(self.runs())
-        return (
-            f"<b>{escape(self.name())}</b>, {runs} run{'s' * (runs != 1)}"
-            f"<details><summary>settings</summary><table>{rows}</table></details>"
-        )
+        rows = [(n, _said(value), value != default.get(n)) for n, value in self.to_json().items()]
+        shown = fill("notebook/settings", name=self.name(), runs=len(self.runs()), rows=rows)
+        return str(shown)
 
     def check(self) -> None:
         """Check what the bounds of single fields cannot say; raise an ``AttnscopeError``."""

@@ -12,6 +12,8 @@ from attnscope.errors import AttnscopeError
 from attnscope.lab import shell
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from attnscope.lab.server import Lab
 
 POLICY = (
@@ -53,7 +55,7 @@ class Handler(RequestHandler):
     def show(
         self,
         title: str,
-        body: str,
+        body: Markup,
         *,
         scripts: Sequence[str] = (),
         styles: Sequence[str] = (),
@@ -78,8 +80,7 @@ class Handler(RequestHandler):
                 "The lab could not make this page and goes on working. The reason stands in the "
                 "terminal where it was started."
             )
-        hint = 'The other pages are in the bar above: <a href="/runs">to the runs</a>.'
-        self.finish(shell.sentence(title, text, self.current, hint))
+        self.finish(shell.sentence(title, text, self.current, hint=True))
 
     def log_exception(self, kind: Any, value: Any, trace: Any) -> None:
         """Print what only a programmer can mend; a sentence was for the page."""

@@ -7,12 +7,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape, unescape
+from html import unescape
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from attnscope.claims import Finding
 from attnscope.lab.entries import Entry
 from attnscope.lab.safety import written
+from attnscope.markup import fill
 from attnscope.report.wording import (
     SYMBOLS,
     control_class,
@@ -21,6 +23,9 @@ from attnscope.report.wording import (
     number,
     summary,
 )
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 MOST = 40
 """Further runs that are named under a claim; the list of runs has all of them."""
@@ -32,6 +37,17 @@ class Row:
 
     study: str
     found: tuple[tuple[Entry, Finding], ...]
+
+    @property
+    def rest(self) -> tuple[tuple[Entry, Finding], ...]:
+        """All but the newest."""
+        return self.found[1:]
+
+    @property
+    def tally(self) -> str:
+        """What it came to in the others."""
+        counts = Counter(finding.verdict for _, finding in self.rest)
+        return ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
 
 
 def rows(runs: Sequence[Entry]) -> list[Row]:
@@ -45,106 +61,29 @@ def rows(runs: Sequence[Entry]) -> list[Row]:
     return [Row(study, tuple(gathered[study, key])) for study, key in keys]
 
 
-def ledger_page(runs: Sequence[Entry]) -> str:
+def ledger_page(runs: Sequence[Entry]) -> Markup:
     """Return the markup of the ledger."""
-    table, unread = rows(runs), _unread(runs)
-    if not table:
-        return (
-            "<h1>Claims</h1><div class='card'><p>No run has decided a claim yet.</p>"
-            "<p>Make one: <code>attnscope run lu2021.sen --scale quick</code></p></div>" + unread
-        )
-    newest = [row.found[0][1] for row in table]
-    parts = []
-    for study in dict.fromkeys(row.study for row in table):
-        body = "\n".join(_claim(row) for row in table if row.study == study)
-        parts.append(
-            f"<h2>{escape(study)}</h2>\n"
-            '<div class="card scroll"><table class="cards ledger"><thead><tr>'
-            '<th scope="col">Verdict</th><th scope="col">Claim</th><th scope="col">Ours</th>'
-            '<th scope="col">Control</th><th scope="col">Where</th></tr></thead>\n'
-            f"<tbody>{body}</tbody></table></div>"
-        )
-    return f"""<h1>Claims</h1>
-<p class="lead">In the newest run of each: {escape(summary(newest))}.</p>
-<div class="row tools">
-<label class="hidden-words" for="filter">Filter the claims</label>
-<input type="search" class="grow" id="filter" autocomplete="off"
- placeholder="Filter: words of the claim, study, verdict">
-<span class="soft small" id="shown" role="status"></span>
-</div>
-{"".join(parts)}
-{unread}"""
-
-
-def _unread(runs: Sequence[Entry]) -> str:
-    """Name the runs whose claims are missing here, and what is wrong with them."""
-    bad = [(run.name, run.trouble) for run in runs if run.trouble]
-    if not bad:
-        return ""
-    items = "".join(f"<li>{escape(name)}: {escape(why)}</li>" for name, why in bad[:MOST])
-    more = f"<li>and {len(bad) - MOST} more</li>" if len(bad) > MOST else ""
-    return (
-        '<div class="card"><p>Runs whose claims cannot be read:</p>'
-        f'<ul class="small">{items}{more}</ul></div>'
-    )
-
-
-def _claim(row: Row) -> str:
-    run, finding = row.found[0]
-    verdict = escape(finding.verdict)
-    reason = (
-        f'<p class="reason {verdict} small"><strong>Why:</strong> {escape(finding.reason)}</p>'
-        if finding.reason
-        else ""
-    )
-    outcome = control_class(finding)
-    return (
-        f'<tr><td><span class="badge {verdict}">{SYMBOLS[finding.verdict]} {verdict}</span></td>'
-        f"<td><p>{escape(finding.sentence)}</p>"
-        f'<p class="soft small">{escape(finding.source)}. Paper: {escape(finding.paper)}. '
-        f"Criterion: {escape(finding.criterion)}</p>{reason}</td>"
-        f'<td data-label="Ours"><p class="value">{escape(number(finding.ours))}</p>'
-        f'<p class="soft small">{escape(interval(finding))}</p></td>'
-        f'<td data-label="Control"><span class="value">{escape(number(finding.control))}</span> '
-        f'<span class="{outcome} small">{escape(control_outcome(finding))}</span></td>'
-        f'<td data-label="Where">{_where(run, finding)}{_others(row)}</td></tr>'
-    )
-
-
-def _where(run: Entry, finding: Finding) -> str:
-    if not run.report:
-        return f'<p><a href="{run.live}">{escape(run.name)}</a></p>'
-    key = _quoted(finding.key)
-    said = f'<span class="hidden-words"> of {escape(finding.key)} in {escape(run.name)}</span>'
-    return (
-        f'<p><a href="{run.address}figure?claim={key}">figure{said}</a> · '
-        f'<a href="{run.address}#claim-{key}">verdict{said}</a></p>'
-        f'<p class="small"><a href="{run.address}">{escape(run.name)}</a></p>'
+    table = rows(runs)
+    studies: dict[str, list[Row]] = defaultdict(list)
+    for row in table:
+        studies[row.study].append(row)
+    return fill(
+        "lab/ledger",
+        studies=studies,
+        newest=summary([row.found[0][1] for row in table]),
+        unread=[run for run in runs if run.trouble],
+        most=MOST,
+        symbols=SYMBOLS,
+        control_class=control_class,
+        control_outcome=control_outcome,
+        interval=interval,
+        number=number,
+        quoted=_quoted,
     )
 
 
 def _quoted(key: str) -> str:
     return quote(written(key), safe="")
-
-
-def _others(row: Row) -> str:
-    rest = row.found[1:]
-    if not rest:
-        return ""
-    tally = Counter(finding.verdict for _, finding in rest)
-    told = ", ".join(f"{count} {verdict}" for verdict, count in tally.items())
-    items = "".join(
-        f'<li><span class="badge {escape(finding.verdict)}">{SYMBOLS[finding.verdict]}'
-        f'<span class="hidden-words"> {escape(finding.verdict)}</span></span> '
-        f'<a href="{run.address}#claim-{_quoted(finding.key)}">{escape(run.name)}</a> '
-        f"{escape(number(finding.ours))}</li>"
-        for run, finding in rest[:MOST]
-    )
-    more = f"<li>and {len(rest) - MOST} more</li>" if len(rest) > MOST else ""
-    return (
-        f'<details class="small"><summary>{len(rest)} more run{"s" if len(rest) > 1 else ""}: '
-        f"{escape(told)}</summary><ul>{items}{more}</ul></details>"
-    )
 
 
 _NAME = re.compile(r'([\w-]+)">')

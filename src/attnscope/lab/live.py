@@ -12,9 +12,8 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -29,12 +28,16 @@ from attnscope.experiment.executor import name_runs, theory_of
 from attnscope.lab.curves import case_names, courses, line
 from attnscope.lab.entries import Entry, entry
 from attnscope.lab.safety import confined, no_way_out
+from attnscope.markup import fill
 from attnscope.report.figure import Figure, Panel
 from attnscope.report.interactive import layout
 from attnscope.report.wording import summary
 from attnscope.results import findings
 from attnscope.trajectory import RunFolder, open_run
 from attnscope.trajectory.manifest import WATCHED
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 MOST = 6
 """Panels of the figure that shows how far runs are."""
@@ -226,20 +229,7 @@ def _last_values(tree: xr.DataTree) -> list[str]:
     return said[:1]
 
 
-def live_page(about: Entry) -> str:
+def live_page(about: Entry) -> Markup:
     """Return the markup of the live page; ``live.js`` fills it."""
-    name = escape(about.name)
-    report = f'<a href="{about.address}">Report</a>' if about.report else ""
     study = "a watched model" if about.study == WATCHED else about.study
-    return f"""<h1>{name}</h1>
-<p class="lead">{escape(study)}</p>
-<div class="card row live-head" id="live" data-address="{about.live}/scene">
-<span class="badge" id="condition">asking</span>
-<span class="grow" id="status" role="status" aria-live="polite">{escape(about.status)}</span>
-<button type="button" id="pause" aria-pressed="false">Pause</button>{report}
-</div>
-<div id="notes" class="soft small"></div>
-<details class="card" id="claims" hidden open><summary>Claims</summary>
-<ul class="verdicts" id="verdicts"></ul></details>
-<div id="diagnosis"></div>
-<div id="figures"><p class="soft">Drawing the first time takes a few seconds.</p></div>"""
+    return fill("lab/live", run=about, study=study)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import numpy as np
@@ -23,6 +22,7 @@ from attnscope.lab.curves import Course, case_names, courses, line
 from attnscope.lab.entries import Entry, entry
 from attnscope.lab.live import drawn, own_part
 from attnscope.lab.safety import confined, no_way_out
+from attnscope.markup import fill
 from attnscope.report.figure import (
     Band,
     Contour,
@@ -38,6 +38,9 @@ from attnscope.report.figure import (
 from attnscope.report.style import COLORS
 from attnscope.report.wording import SYMBOLS, number
 from attnscope.trajectory import open_run
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 MOST_RUNS = len(COLORS) - 1
 """More runs than colours cannot be told apart; the palette's yellow is too light for lines."""
@@ -72,59 +75,27 @@ def chosen(root: Path, asked: Sequence[str]) -> list[Entry]:
     return found
 
 
-def overlay_page(runs: Sequence[Entry]) -> str:
+def overlay_page(runs: Sequence[Entry]) -> Markup:
     """Return the markup of the page; ``live.js`` fills in the figures."""
-    query = urlencode([("run", run.name) for run in runs])
-    differ = settings(runs)
-    items = "".join(
-        f'<li><span class="swatch" style="background:{COLORS[place]}"></span>'
-        f'<a href="{run.address if run.report else run.live}">{escape(run.name)}</a> '
-        f'<span class="soft small">{escape(run.study)}'
-        f"{escape(': ' + differ[run.name]) if differ[run.name] else ''}</span></li>"
-        for place, run in enumerate(runs)
+    return fill(
+        "lab/overlay",
+        runs=[(run, COLORS[place]) for place, run in enumerate(runs)],
+        differ=settings(runs),
+        query=urlencode([("run", run.name) for run in runs]),
+        claims=shared_claims(runs),
+        symbols=SYMBOLS,
+        number=number,
     )
-    return f"""<h1>{len(runs)} run{"s" if len(runs) != 1 else ""} over each other</h1>
-<p class="lead"><a href="/runs">Choose other runs</a></p>
-<ul class="legend">{items}</ul>
-<p class="hidden-words" id="status" role="status" aria-live="polite">Drawing.</p>
-<div id="live" data-address="/compare/scene?{escape(query)}"></div>
-<div id="notes" class="soft small"></div>
-<div id="figures"><p class="soft">Drawing the first time takes a few seconds.</p></div>
-{claims_table(runs)}"""
 
 
-def claims_table(runs: Sequence[Entry]) -> str:
-    """Return the verdicts of claims that at least two of the runs decide, a column for each run."""
+def shared_claims(runs: Sequence[Entry]) -> list[tuple[str, dict[str, Finding]]]:
+    """Return the claims that at least two of the runs decide, and what each run found."""
     gathered: dict[tuple[str, str], dict[str, Finding]] = {}
     for run in runs:
         for finding in run.findings:
             gathered.setdefault((run.study, finding.key), {})[run.name] = finding
-    shared = [each for each in gathered.values() if len(each) > 1]
-    if not shared:
-        return ""
-    head = "".join(f'<th scope="col">{escape(run.name)}</th>' for run in runs)
-    rows = []
-    for each in shared:
-        cells = "".join(_verdict(run.name, each.get(run.name)) for run in runs)
-        sentence = escape(next(iter(each.values())).sentence)
-        rows.append(f'<tr><td class="claim">{sentence}</td>{cells}</tr>')
-    return (
-        '<details class="card" open><summary>Claims</summary><div class="scroll" tabindex="0" '
-        'role="region" aria-label="Claims of these runs"><table class="cards"><thead><tr>'
-        f'<th scope="col">Claim</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-        "</div></details>"
-    )
-
-
-def _verdict(name: str, finding: Finding | None) -> str:
-    label = f'data-label="{escape(name[:12])}"'
-    if finding is None:
-        return f'<td {label} class="soft">not asked</td>'
-    return (
-        f'<td {label}><span class="badge {escape(finding.verdict)}">'
-        f"{SYMBOLS[finding.verdict]} {escape(finding.verdict)}</span> "
-        f'<span class="value">{escape(number(finding.ours))}</span></td>'
-    )
+    shared = [found for found in gathered.values() if len(found) > 1]
+    return [(next(iter(found.values())).sentence, found) for found in shared]
 
 
 def scene(root: Path, asked: Sequence[str]) -> Iterator[dict[str, Any]]:

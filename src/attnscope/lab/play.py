@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from html import escape
 from typing import Any
 
 from attnscope.errors import AttnscopeError
@@ -20,6 +19,7 @@ from attnscope.lab.player import Client, Player, Turns
 from attnscope.lab.url import parse
 from attnscope.lab.worlds import WORLDS, Slider, World, world
 from attnscope.lab.worlds.base import LAST_DRAW
+from attnscope.markup import fill, inert
 
 SIDES = ("a", "b")
 
@@ -33,20 +33,7 @@ def document(query: str) -> str:
         "notes": notes,
         "last_draw": LAST_DRAW,
     }
-    said = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    body = f"""<div class="intro"><div>
-<h1>Watch attention learn</h1>
-<p class="lead">Move a slider: a model is trained from scratch, and what theory says of it is laid
-over the curves.</p></div>
-<div class="row tools">
-<button type="button" id="compare" aria-pressed="false">Compare side by side</button>
-<button type="button" id="link">Copy link</button>
-</div></div>
-<ul class="notes card" id="notes" role="alert"{"" if notes else " hidden"}>{said}</ul>
-<div id="benches" class="benches"></div>
-<noscript><p class="card">The sliders need JavaScript. Every world runs without a page as well:
-<code>attnscope run lu2021.topic_words</code></p></noscript>
-<script type="application/json" id="config">{_inert(config)}</script>"""
+    body = fill("lab/play", notes=notes, config=inert(json.dumps(config, ensure_ascii=False)))
     return shell.page(
         "Play",
         body,
@@ -54,14 +41,6 @@ over the curves.</p></div>
         scripts=("plots.js", "attention.js", "play.js"),
         styles=("play.css",),
     )
-
-
-def _inert(value: Any) -> str:
-    """Return JSON in which no tag can begin or end."""
-    text = json.dumps(value, ensure_ascii=False)
-    for letter in "<>&":
-        text = text.replace(letter, f"\\u{ord(letter):04x}")
-    return text
 
 
 def _described(which: World) -> dict[str, Any]:

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from html import escape
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attnscope import report
 from attnscope.errors import AttnscopeError
 from attnscope.lab.entries import Entry
 from attnscope.lab.safety import confined
 from attnscope.lab.shell import NAVIGATION
+from attnscope.markup import fill
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 POLICY = (
     "sandbox allow-scripts allow-popups allow-downloads; default-src 'none'; "
@@ -51,13 +55,7 @@ def framed(report: str, run: Entry, theme: str) -> str:
         run: what it is the report of.
         theme: ``light``, ``dark``, or anything else for the system's.
     """
-    links = "".join(f'<a href="{address}">{name}</a>' for _, address, name in NAVIGATION)
-    live = "" if run.condition == "finished" else f'<a href="{run.live}">Live</a>'
-    bar = (
-        f'<div class="lab-bar" role="navigation" aria-label="Lab"><strong>attnscope lab</strong>'
-        f"{links}{live}"
-        f'<span class="here">{escape(run.name)}</span></div>'
-    )
+    bar = str(fill("lab/bar", run=run, navigation=NAVIGATION))
     colours = (
         f"@media screen {{ :root {{ color-scheme: {theme}; {_variables(theme)} }} }}"
         if theme in _THEMES
@@ -95,11 +93,6 @@ def linked_file(root: Path, name: str, folder: str, file: str) -> tuple[Path, st
     return path, TYPES[ending]
 
 
-def without_report(run: Entry) -> str:
+def without_report(run: Entry) -> Markup:
     """Return the markup of the page of a run that has no report."""
-    return (
-        f"<h1>{escape(run.name)}</h1><p class='lead'>{escape(run.status)}</p>"
-        "<div class='card'><p>This run has no report yet; <code>attnscope run</code> writes it at "
-        f"the end.</p><p><a class='button primary' href='{run.live}'>Draw what is there</a></p>"
-        "</div>"
-    )
+    return fill("lab/without_report", run=run)

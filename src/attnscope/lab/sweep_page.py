@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from attnscope.errors import AttnscopeError
 from attnscope.lab.entries import read
 from attnscope.lab.safety import confined, written
+from attnscope.markup import fill
 from attnscope.report import style
 from attnscope.report.html import document
 from attnscope.report.wording import SYMBOLS, number
@@ -25,6 +25,9 @@ from attnscope.sweeps.diagram import Diagram, diagrams
 from attnscope.sweeps.report import edges_of, study_of, summary_table, ticks_of
 from attnscope.sweeps.tree import open_row
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 LARGEST_POINT = 256 << 20
 """Bytes of the largest point that is opened."""
 SIZE, LEFT, BELOW = (560, 380), 78, 54
@@ -32,7 +35,7 @@ SIZE, LEFT, BELOW = (560, 380), 78, 54
 MANIFEST = "sweep.json"
 
 
-def sweeps_section(root: Path, names: Sequence[str]) -> tuple[str, list[str]]:
+def sweeps_section(root: Path, names: Sequence[str]) -> tuple[Markup | str, list[str]]:
     """Return the list of sweeps among some folders, and the names of the others.
 
     Only their manifests are read.
@@ -51,18 +54,12 @@ def sweeps_section(root: Path, names: Sequence[str]) -> tuple[str, list[str]]:
             continue
         except Exception:  # Whatever is in that file is no reason to lose the list.
             cells = ("", "", "its manifest sweep.json is damaged", "")
-        link = f'<a href="/sweeps/{quote(name, safe="")}/">{escape(name)}</a>'
-        rest = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-        rows.append(f"<tr><td>{link}</td>{rest}</tr>")
-    if not rows:
-        return "", others
-    heads = ("Sweep", "Study", "Over", "Status", "Created (UTC)")
-    head = "".join(f'<th scope="col">{each}</th>' for each in heads)
-    return (
-        f'<h2>Sweeps</h2><div class="card scroll"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>",
-        others,
-    )
+        rows.append((_address(name), name, cells))
+    return (fill("lab/sweeps", rows=rows) if rows else ""), others
+
+
+def _address(name: str) -> str:
+    return f"/sweeps/{quote(name, safe='')}/"
 
 
 def sweep_body(root: Path, name: str, claim: str) -> Iterator[dict[str, Any]]:
@@ -73,39 +70,22 @@ def sweep_body(root: Path, name: str, claim: str) -> Iterator[dict[str, Any]]:
     claims = [str(row[0]) for row in table.rows]
     if claim and claim not in claims:
         raise AttnscopeError(f"The sweep '{name}' decides no claim '{claim}'.")
-    address = f"/sweeps/{quote(name, safe='')}/"
-    parts = [
-        f"<h1>{escape(name)}</h1>",
-        f'<p class="lead">{escape(str(tree.attrs["study"]))}: {escape(tree.attrs["status"])}.</p>',
-    ]
-    if (path / "report.html").is_file():
-        parts.append(f'<p><a class="button" href="{address}report">Report</a></p>')
-    head = "".join(f'<th scope="col">{escape(each)}</th>' for each in table.columns)
-    rows = []
     chosen = claim or (claims[0] if claims else "")
-    for row in table.rows:
-        mark = ' aria-current="true"' if row[0] == chosen else ""
-        key = str(row[0])
-        first = f'<a href="{address}?claim={quote(key, safe="")}"{mark}>{escape(key)}</a>'
-        cells = "".join(f"<td>{escape(str(each))}</td>" for each in row[1:])
-        rows.append(f"<tr><td>{first}</td>{cells}</tr>")
-    parts.append(
-        f'<div class="card scroll"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    drawn = list(diagrams(tree, study_of(tree), [chosen])) if chosen else []
+    filled = fill(
+        "lab/sweep",
+        name=name,
+        address=_address(name),
+        study=tree.attrs["study"],
+        status=tree.attrs["status"],
+        report=(path / "report.html").is_file(),
+        table=table,
+        chosen=chosen,
+        quoted=lambda key: quote(str(key), safe=""),
+        theory=", ".join(sorted({label for each in drawn for _, _, label in each.theory})),
+        diagrams=[_svg(diagram, _address(name)) for diagram in drawn],
     )
-    if chosen:
-        parts.append(f"<h2>{escape(chosen)}</h2>")
-        each = list(diagrams(tree, study_of(tree), [chosen]))
-        names = {label for diagram in each for _, _, label in diagram.theory}
-        theory = f" Dashed: {escape(', '.join(sorted(names)))}, as theory has it." if names else ""
-        parts.append(
-            '<p class="soft small">Colours are the statistic, from dark to bright; ✓ holds, '
-            f"✗ fails. A click on a cell opens its run.{theory}</p>"
-        )
-        drawn = [_svg(diagram, address) for diagram in each]
-        parts.append('<div class="row">' + "".join(f'<div class="card">{d}</div>' for d in drawn))
-        parts.append("</div>")
-    yield {"html": "".join(parts)}
+    yield {"html": filled}
 
 
 def point_report(root: Path, name: str, number_: int) -> Iterator[dict[str, Any]]:
@@ -123,7 +103,7 @@ def point_report(root: Path, name: str, number_: int) -> Iterator[dict[str, Any]
     yield {"html": document(page_of(tree)), "title": said(row["values"])}
 
 
-def _svg(diagram: Diagram, address: str) -> str:
+def _svg(diagram: Diagram, address: str) -> Markup:
     """Return a diagram as cells with links."""
     (width, height), two = SIZE, len(diagram.names) == 2
     values = np.atleast_2d(diagram.values)
@@ -145,23 +125,25 @@ def _svg(diagram: Diagram, address: str) -> str:
             continue
         x, y = left + xs[column] * across, 30 + (1 - ys[row + 1]) * up
         w, h = (xs[column + 1] - xs[column]) * across, (ys[row + 1] - ys[row]) * up
-        fill, ink = _fill(float(values[row, column]), low, high, log, ramp)
+        fill_, ink = _fill(float(values[row, column]), low, high, log, ramp)
         verdict = str(verdicts[row, column])
         sign = SYMBOLS.get(verdict, "!" if verdict == "diverged" else "")
         at = [f"{diagram.names[0]} = {diagram.places[0][column]:.6g}"]
         if two:
             at.append(f"{diagram.names[1]} = {diagram.places[1][row]:.6g}")
         told = f"{', '.join(at)}: {number(float(values[row, column]))}, {verdict or 'not decided'}"
-        text = (
-            f'<text x="{x + w / 2:.1f}" y="{y + h / 2 + 5:.1f}" text-anchor="middle" '
-            f'fill="{ink}">{escape(sign)}</text>'
-            if min(w, h) > 12
-            else ""
-        )
         cells.append(
-            f'<a href="{address}points/{points[row, column]}"><rect x="{x:.1f}" y="{y:.1f}" '
-            f'width="{w:.1f}" height="{h:.1f}" fill="{fill}"><title>{escape(told)}</title></rect>'
-            f"{text}</a>"
+            {
+                "point": points[row, column],
+                "x": x,
+                "y": y,
+                "width": w,
+                "height": h,
+                "fill": fill_,
+                "ink": ink,
+                "told": told,
+                "sign": sign if min(w, h) > 12 else "",
+            }
         )
     lines = []
     for theory_x, theory_y, label in diagram.theory:
@@ -171,43 +153,37 @@ def _svg(diagram: Diagram, address: str) -> str:
         else:
             px, py = np.repeat(px, 2), np.array([30.0, 30.0 + up])
         path = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(px, py, strict=True))
-        for look in ('stroke="#fff" stroke-width="5"', 'stroke="#1a1a1a" stroke-width="2"'):
-            dash = ' stroke-dasharray="6 4"' if "1a1a" in look else ""
-            lines.append(
-                f'<polyline points="{path}" fill="none" {look}{dash}>'
-                f"<title>{escape(label)}</title></polyline>"
-            )
-    labels = _labels(diagram, xs, ys, left, across, up, two)
-    title = f'<text x="{left}" y="18" font-weight="600">{escape(diagram.title)}</text>'
-    return (
-        f'<svg width="{width}" height="{total}" viewBox="0 0 {width} {total}" role="group" '
-        f'font-size="13" fill="currentColor" aria-label="{escape(diagram.claim)}">{title}'
-        f"{''.join(cells)}{''.join(lines)}{labels}</svg>"
+        lines.append((path, label))
+    return fill(
+        "lab/diagram",
+        diagram=diagram,
+        address=address,
+        width=width,
+        height=total,
+        left=left,
+        cells=cells,
+        lines=lines,
+        labels=_labels(diagram, xs, ys, left, across, up),
+        upright=diagram.names[1] if two else "",
+        middle=30 + up / 2,
     )
 
 
 def _labels(
-    diagram: Diagram, xs: np.ndarray, ys: np.ndarray, left: int, across: int, up: int, two: bool
-) -> str:
-    parts = []
+    diagram: Diagram, xs: np.ndarray, ys: np.ndarray, left: int, across: int, up: int
+) -> list[tuple[str, float, float, str]]:
+    """Return what is written along the axes: the text, its place, and what is there of it."""
+    labels: list[tuple[str, float, float, str]] = []
     for at, text in ticks_of(diagram.places[0], diagram.logs[0]):
         i = int(np.argmin(abs(diagram.places[0] - at)))
-        x = left + (xs[i] + xs[i + 1]) / 2 * across
-        parts.append(f'<text x="{x:.1f}" y="{30 + up + 18}" text-anchor="middle">{text}</text>')
-    name = escape(diagram.names[0])
-    middle = left + across / 2
-    parts.append(f'<text x="{middle:.1f}" y="{30 + up + 40}" text-anchor="middle">{name}</text>')
-    if two:
+        labels.append((text, left + (xs[i] + xs[i + 1]) / 2 * across, 30 + up + 18, "middle"))
+    labels.append((diagram.names[0], left + across / 2, 30 + up + 40, "middle"))
+    if len(diagram.names) == 2:
         for at, text in ticks_of(diagram.places[1], diagram.logs[1]):
             i = int(np.argmin(abs(diagram.places[1] - at)))
             y = 30 + (1 - (ys[i] + ys[i + 1]) / 2) * up + 4
-            parts.append(f'<text x="{left - 6}" y="{y:.1f}" text-anchor="end">{text}</text>')
-        y = 30 + up / 2
-        parts.append(
-            f'<text x="14" y="{y}" text-anchor="middle" transform="rotate(-90 14 {y})">'
-            f"{escape(diagram.names[1])}</text>"
-        )
-    return "".join(parts)
+            labels.append((text, left - 6, y, "end"))
+    return labels
 
 
 def _fill(value: float, low: float, high: float, log: bool, ramp: list[str]) -> tuple[str, str]:

@@ -7,29 +7,27 @@ has dozens of panels of nothing but curves. They are folded, and drawn when they
 from __future__ import annotations
 
 import json
-from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from attnscope.markup import fill, inert
 from attnscope.report import style
 from attnscope.report.drawable import drawable, legend, rule_numbers
 from attnscope.report.figure import Figure, Line, Panel, Rule
 from attnscope.report.html_overview import listed
-from attnscope.report.html_surface import inert
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 
-def curves(figure: Figure) -> str:
+def curves(figure: Figure) -> Markup:
     """Return the place and the data of a figure's panels; ``curves.js`` draws them."""
-    name = escape(figure.name)
     columns = max(1, min(figure.columns, len(figure.panels)))
-    return (
-        f'<div class="curves" id="curves-{name}" style="--columns:{columns}"></div>\n'
-        f'<script type="application/json" data-curves="curves-{name}">{_data(figure)}</script>'
-    )
+    return fill("report/curves", name=figure.name, columns=columns, data=_data(figure))
 
 
-def _data(figure: Figure) -> str:
+def _data(figure: Figure) -> Markup:
     clocks: dict[bytes, int] = {}
     xs: list[list[float | None]] = []
     rules = rule_numbers(figure)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attnscope.markup import fill, inert
 from attnscope.report import style
 from attnscope.report.figure import Line
 from attnscope.report.html_sections import diagnosis_section
-from attnscope.report.html_surface import inert
 from attnscope.report.overview import Event, Overview, ReadingMap, uneven
 from attnscope.report.page import Page
 from attnscope.report.wording import number
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 COLORS = 64
 KINDS = {
@@ -25,71 +28,43 @@ KINDS = {
 """What the rows of a map are, as the chooser says it."""
 
 
-def overview_section(page: Page) -> str:
+def overview_section(page: Page) -> Markup | str:
     """Return the section with the diagnosis beside it; empty if the page has none."""
     overview = page.overview
-    if overview is None or not (overview.losses or overview.maps):
+    if overview is None or not has_overview(page):
         return ""
     events = sorted(overview.events, key=lambda event: event.step)
-    diagnosis = diagnosis_section(page)
-    beside = f'<h3 id="diagnosis">Diagnosis</h3>\n{diagnosis}' if diagnosis else ""
-    aside = "\n".join(part for part in (beside, _events(events)) if part)
-    return f"""<div class="first">
-<div class="card overview" id="overview-chart">
-<noscript><p>The chart is drawn by a script, which this browser does not run.</p></noscript>
-<div class="map-tools" hidden>
-{_chooser(overview)}
-<label class="check"><input type="checkbox" data-overview="log"{_checked(overview)}> \
-logarithmic steps</label>
-</div>
-<canvas tabindex="0" role="img" aria-label="Loss and readings over the steps of training" \
-aria-describedby="overview-read overview-words"></canvas>
-<p class="small map-read" id="overview-read" role="status"></p>
-<p class="soft small" id="overview-words">{escape(_in_words(page, overview))}</p>
-<script type="application/json" data-overview-of="overview-chart">{_data(overview, events)}</script>
-</div>
-<div class="beside">{aside}</div>
-</div>"""
+    return fill(
+        "report/overview",
+        groups=_groups(overview),
+        log=_uneven(overview),
+        words=_in_words(page, overview),
+        data=_data(overview, events),
+        diagnosis=diagnosis_section(page),
+        events=events,
+    )
 
 
-def _chooser(overview: Overview) -> str:
-    if not overview.maps:
-        return ""
-    groups = []
-    for kind, words in KINDS.items():
-        options = "".join(
-            f'<option value="{at}"{" selected" if at == 0 else ""}>{escape(_said(map_.name))}'
-            "</option>"
-            for at, map_ in enumerate(overview.maps)
-            if map_.kind == kind
-        )
-        if options:
-            groups.append(f'<optgroup label="{words}">{options}</optgroup>')
-    return f'<label>Map of <select data-overview="reading">{"".join(groups)}</select></label>'
+def has_overview(page: Page) -> bool:
+    """Return whether there is anything to see on the first screen of a watched run."""
+    return page.overview is not None and bool(page.overview.losses or page.overview.maps)
 
 
-def _checked(overview: Overview) -> str:
+def _groups(overview: Overview) -> list[tuple[str, list[tuple[int, str]]]]:
+    """Return the maps to choose from, by what their rows are."""
+    found = [
+        (words, [(at, _said(map_.name)) for at, map_ in enumerate(overview.maps) if map_.kind == k])
+        for k, words in KINDS.items()
+    ]
+    return [(words, options) for words, options in found if options]
+
+
+def _uneven(overview: Overview) -> bool:
+    """Return whether steps are better seen on a logarithmic axis."""
     clocks = [np.asarray(part.steps) for part in overview.maps] or [
         np.asarray(line.x) for line in overview.losses
     ]
-    return " checked" if uneven(np.concatenate(clocks)) else ""
-
-
-def _events(events: list[Event]) -> str:
-    if not events:
-        return ""
-    items = []
-    for event in events:
-        text = escape(event.text)
-        if event.anchor:
-            text = f'<a href="#{escape(event.anchor)}">{text}</a>'
-        items.append(
-            f'<li class="{event.kind}"><span class="value">step {event.step:,}</span> {text}</li>'
-        )
-    listed_events = "".join(items)
-    return (
-        f'<div class="card"><h3>What began when</h3><ol class="events">{listed_events}</ol></div>'
-    )
+    return uneven(np.concatenate(clocks))
 
 
 def _in_words(page: Page, overview: Overview) -> str:
@@ -117,7 +92,7 @@ def _in_words(page: Page, overview: Overview) -> str:
     return " ".join(parts)
 
 
-def _data(overview: Overview, events: list[Event]) -> str:
+def _data(overview: Overview, events: list[Event]) -> Markup:
     values = {
         "losses": [_line(line) for line in overview.losses],
         "events": [{"step": e.step, "text": e.text, "kind": e.kind} for e in events],

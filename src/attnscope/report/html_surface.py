@@ -3,58 +3,41 @@
 from __future__ import annotations
 
 import json
-from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attnscope.markup import fill, inert
 from attnscope.report import style
 from attnscope.report.figure import Figure, Surface
 from attnscope.report.surfaces import drawable_surface, in_words
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 COLORS = 64
 """Steps of the colour bar."""
 TURNS = (("left", "◀"), ("right", "▶"), ("up", "▲"), ("down", "▼"), ("reset", "Reset"))
 
 
-def surfaces(figure: Figure) -> str:
+def surfaces(figure: Figure) -> Markup:
     """Return the markup of all surfaces of a figure; ``surface.js`` draws them."""
-    columns = max(1, min(figure.columns, len(figure.surfaces)))
-    cells = "\n".join(
-        _surface(surface, f"surface-{figure.name}-{number}")
-        for number, surface in enumerate(figure.surfaces)
+    return fill(
+        "report/surfaces",
+        columns=max(1, min(figure.columns, len(figure.surfaces))),
+        turns=[(turn, sign, _said(turn)) for turn, sign in TURNS],
+        surfaces=[
+            (f"surface-{figure.name}-{number}", each.title, in_words(each), _data(each))
+            for number, each in enumerate(figure.surfaces)
+        ],
     )
-    widest = ";max-width:820px" if columns == 1 else ""
-    return f'<div class="surfaces" style="--columns:{columns}{widest}">\n{cells}\n</div>'
-
-
-def inert(text: str) -> str:
-    """Return JSON in which no tag can begin or end."""
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
-
-
-def _surface(surface: Surface, anchor: str) -> str:
-    name, words = escape(anchor), escape(in_words(surface))
-    buttons = "".join(
-        f'<button type="button" data-turn="{turn}" aria-label="{_said(turn)}">{sign}</button>'
-        for turn, sign in TURNS
-    )
-    return f"""<div class="surface" id="{name}">
-<p class="surface-title">{escape(surface.title)}</p>
-<canvas tabindex="0" role="img" aria-label="{escape(surface.title)}" \
-aria-describedby="{name}-words"></canvas>
-<div class="turns" hidden>{buttons}<output class="small" aria-live="off"></output></div>
-<p class="soft small" id="{name}-words">{words}</p>
-<script type="application/json" data-surface="{name}">{_data(surface)}</script>
-</div>"""
 
 
 def _said(turn: str) -> str:
     return "Turn back to the start" if turn == "reset" else f"Turn {turn}"
 
 
-def _data(surface: Surface) -> str:
+def _data(surface: Surface) -> Markup:
     shown = drawable_surface(surface)
     data = shown.surface
     values = {
