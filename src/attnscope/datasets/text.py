@@ -51,7 +51,7 @@ class Place:
 
 
 def lines(
-    path: Path, encoding: str = "utf-8", limit: int = LINE_LIMIT
+    path: Path, encoding: str = "utf-8", limit: int = LINE_LIMIT, meter: Meter | None = None
 ) -> Iterator[tuple[int, str]]:
     """Yield ``(number, line)`` of a plain, gzip or xz file; numbers begin at 1.
 
@@ -63,13 +63,14 @@ def lines(
         path: the file. Its packing is told by its first bytes.
         encoding: ``"utf-8"`` or ``"latin-1"``.
         limit: the longest line allowed, in bytes; no more than that is held in memory.
+        meter: counts rows and bytes; one for files that are held in memory unless given.
 
     Raises:
         AttnscopeError: with file and line, if the file is not there, damaged or cut short, if a
             line is too long, holds a NUL byte or is not in the encoding; if there are more lines or
             bytes than :mod:`attnscope.limits` allows.
     """
-    meter = Meter(str(path))
+    meter = meter or Meter(str(path))
     with open_bytes(path, meter) as stream:
         yield from stream_lines(stream, str(path), meter, encoding, limit)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnscope.datasets.kinds import DocumentSet, LabelledText, ParallelText
+from attnscope.errors import AttnscopeError
 
 if TYPE_CHECKING:
     from attnscope.prediction.word_table import WordTable
@@ -44,6 +45,24 @@ class Asked(Generic[Data]):
     tell: Tell = field(default=silent)
     seed: int = 0
     sentences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class AskedText(Asked[DocumentSet]):
+    """A question about running text.
+
+    Args:
+        batch: sequences in an update of the language model; several usual ones unless given.
+        context: tokens in a sequence.
+    """
+
+    batch: int | None = None
+    context: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("batch", self.batch), ("context", self.context)):
+            if value is not None and not 1 <= value <= 10**9:
+                raise AttnscopeError(f"--{name} {value}: expected 1 to 1,000,000,000.")
 
 
 class AskedLabelled(Asked[LabelledText]):

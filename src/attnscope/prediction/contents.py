@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attnscope.datasets.kinds import DocumentSet, ParallelText
-from attnscope.prediction.asked import Asked, AskedLabelled
+from attnscope.prediction.asked import AskedLabelled, AskedText
+from attnscope.prediction.asked_parallel import AskedParallel
 from attnscope.prediction.facts import data_section
+from attnscope.prediction.gold import gold_section
 from attnscope.prediction.running_text import induction_section, topics_section
 from attnscope.prediction.shaded import shaded_section
 from attnscope.prediction.shortcuts import shortcuts_section
 from attnscope.prediction.translation import alignment_section
 from attnscope.prediction.verdict import verdict_section
+from attnscope.prediction.word_pairs import pairs_section
 from attnscope.prediction.words import classes_section, words_section
 from attnscope.report.section import Section
 
@@ -27,9 +29,13 @@ LABELLED: tuple[Callable[[AskedLabelled], Section | None], ...] = (
     data_section,
 )
 """For texts with labels."""
-PARALLEL: tuple[Callable[[Asked[ParallelText]], Section | None], ...] = (alignment_section,)
+PARALLEL: tuple[Callable[[AskedParallel], Section | None], ...] = (
+    alignment_section,
+    gold_section,
+    pairs_section,
+)
 """For sentences with their translations."""
-PLAIN: tuple[Callable[[Asked[DocumentSet]], Section | None], ...] = (
+PLAIN: tuple[Callable[[AskedText], Section | None], ...] = (
     induction_section,
     topics_section,
 )

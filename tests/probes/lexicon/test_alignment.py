@@ -14,8 +14,10 @@ from attnscope.errors import AttnscopeError
 from attnscope.probes.lexicon.alignment import (
     alignment_error_rate,
     best_links,
+    chance_error_rate,
     diagonal_links,
     flipped,
+    score_links,
     word_links,
 )
 from attnscope.probes.lexicon.counts import number_words
@@ -103,3 +105,32 @@ def test_one_linked_piece_links_two_words() -> None:
     assert word_links(weights, source, target) == {(0, 0), (1, 0)}
     # The mark of the end is no target word either.
     assert word_links(weights, source, np.array([0, -1, 1, 2])) == {(0, 0)}
+
+
+def test_chance_is_the_mean_over_links_drawn_at_random() -> None:
+    dice = np.random.default_rng(0)
+    lengths = [(3, 4), (6, 2), (1, 5)]
+    sure = [frozenset({(0, 0), (2, 3)}), frozenset({(5, 1)}), frozenset({(0, 2)})]
+    possible = [frozenset({(1, 1)}), frozenset(), frozenset({(0, 0), (0, 2)})]
+    drawn = [
+        alignment_error_rate(
+            [frozenset((int(dice.integers(n)), t) for t in range(m)) for n, m in lengths],
+            sure,
+            possible,
+        )
+        for _ in range(4000)
+    ]
+    error = np.std(drawn) / np.sqrt(len(drawn))
+    assert abs(np.mean(drawn) - chance_error_rate(lengths, sure, possible)) < 4 * error
+
+
+def test_a_score_has_shares_and_an_interval_around_it() -> None:
+    sure = [frozenset({(i, i) for i in range(4)})] * 30
+    right = score_links(sure, sure, sure)
+    assert (right.error, right.low, right.high, right.precision, right.recall) == (0, 0, 0, 1, 1)
+    some = [frozenset(list(one)[: 1 + n % 4]) | {(9, 9)} for n, one in enumerate(sure)]
+    found = score_links(some, sure, sure)
+    assert found.low < found.error < found.high
+    assert found.links == sum(map(len, some))
+    assert found.precision == 1 - 30 / found.links
+    assert found.recall == (found.links - 30) / 120

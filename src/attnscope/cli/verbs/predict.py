@@ -49,6 +49,19 @@ def arguments(parser: Parser, words: list[str]) -> None:
     )
     parser.add_argument("--label", metavar="COLUMN", help="the column that holds the label")
     parser.add_argument(
+        "--gold",
+        metavar="FILES",
+        help="parallel text: word alignments by people, as LINKS (of the first lines), TEXTS:LINKS "
+        "with 'source ||| target' in the texts, or SOURCE:TARGET:LINKS; links as '0-0 1?2' a line "
+        "or as '1 1 2 S'",
+    )
+    parser.add_argument(
+        "--batch", type=whole, metavar="N", help="running text: sequences in an update (say 64)"
+    )
+    parser.add_argument(
+        "--context", type=whole, metavar="N", help="running text: tokens in a sequence (say 512)"
+    )
+    parser.add_argument(
         "--most",
         type=whole,
         default=200_000,
@@ -106,6 +119,9 @@ def call(options: Namespace) -> int:
             classes=options.classes,
             text=options.text,
             label=options.label,
+            gold=options.gold,
+            batch=options.batch,
+            context=options.context,
             most=options.most,
             tell=tell,
             seed=options.seed,
@@ -150,7 +166,8 @@ def _verify(options: Namespace) -> int:
     from attnscope.cli.verbs import run
     from attnscope.studies.predict.labelled import Labelled
 
-    given = [name for name in ("without", "sentence") if getattr(options, name)]
+    names = ("without", "sentence", "gold", "batch", "context")
+    given = [name for name in names if getattr(options, name)]
     if given or options.text or options.label:
         raise AttnscopeError(
             f"--verify with --{given[0] if given else 'text or --label'}: expected DATA alone, for "

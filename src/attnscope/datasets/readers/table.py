@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attnscope.datasets.kinds import EMPTY_TEXT, Rows, Split
+from attnscope.datasets.meter import Meter
 from attnscope.datasets.readers.delimited import csv_records, tsv_records
 from attnscope.datasets.text import Place, lines
 from attnscope.errors import AttnscopeError
+from attnscope.limits import STREAMED_BYTES, STREAMED_ROWS
 
 TEXT_NAMES = ("text", "sentence", "review", "message", "document", "content")
 LABEL_NAMES = ("label", "class", "category", "sentiment", "stars", "rating", "target")
@@ -26,6 +28,8 @@ _RULE = (
 NOT_DRAWN = "not among those drawn at random"
 STRIDE = 20_000
 """Rows between two reports of progress."""
+MOST_LABELS = 100_000
+"""Different labels that a table may have; each is held in memory, and more are no classes."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,12 @@ class _Table:
             label, text = fields[columns[0]].strip(), fields[columns[1]]
             if not label:
                 raise place.error("the label is empty. Expected a label for every text.")
+            if len(known) >= MOST_LABELS and label not in known:
+                raise place.error(
+                    f"there are more than {MOST_LABELS:,} different labels up to here, the last "
+                    f"one {label[:40]!r} for the text {text.strip()[:60]!r}. Expected classes, "
+                    "not a number to regress or a label for each text."
+                )
             if text.strip():
                 seen += 1
                 self._keep(seen, known.setdefault(label, label), text, number)
@@ -140,9 +150,13 @@ class _Table:
             self.labels[place], self.texts[place], self.lines[place] = label, text, number
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        # Where a sample is held, the table itself is a stream and may be longer than memory.
+        name, most = str(self.path), self.reading.most
+        meter = Meter(name, STREAMED_ROWS, STREAMED_BYTES) if most else Meter(name)
+        read = lines(self.path, meter=meter)
         if table_format(self.path) == "tsv":
-            return tsv_records(lines(self.path), self.skipped)
-        return csv_records(lines(self.path), str(self.path), self.skipped)
+            return tsv_records(read, self.skipped)
+        return csv_records(read, name, self.skipped)
 
     def _doubt(self) -> None:
         """Refuse a table without header whose first column cannot be the label."""

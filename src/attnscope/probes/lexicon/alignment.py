@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,6 +46,83 @@ def alignment_error_rate(
         total += len(links) + len(must)
     if not total:
         raise AttnscopeError("there is neither a predicted nor a sure link: expected one at least.")
+    return 1 - found / total
+
+
+@dataclass(frozen=True)
+class LinkScore:
+    """How links compare with those that people made; shares from 0 to 1.
+
+    Args:
+        error: the alignment error rate.
+        low: lower end of its 95 % interval, by drawing pairs again.
+        high: upper end.
+        precision: |A∩P| / |A|.
+        recall: |A∩S| / |S|.
+        links: |A|.
+    """
+
+    error: float
+    low: float
+    high: float
+    precision: float
+    recall: float
+    links: int
+
+
+def score_links(
+    predicted: Sequence[Links],
+    sure: Sequence[Links],
+    possible: Sequence[Links],
+    *,
+    draws: int = 1000,
+    seed: int = 0,
+) -> LinkScore:
+    """Score links, with an interval by the bootstrap over pairs of sentences."""
+    error = alignment_error_rate(predicted, sure, possible)
+    rows = np.array(
+        [
+            (len(a & s), len(a & (s | p)), len(a), len(s))
+            for a, s, p in zip(predicted, sure, possible, strict=True)
+        ],
+        dtype=float,
+    )
+    counts = np.random.default_rng(seed).multinomial(
+        len(rows), np.full(len(rows), 1 / len(rows)), size=draws
+    )
+    drawn = counts @ rows
+    total = np.maximum(drawn[:, 2] + drawn[:, 3], 1)
+    low, high = np.quantile(1 - (drawn[:, 0] + drawn[:, 1]) / total, (0.025, 0.975))
+    in_sure, in_possible, links, must = rows.sum(axis=0)
+    return LinkScore(
+        error,
+        float(low),
+        float(high),
+        float(in_possible / max(links, 1)),
+        float(in_sure / max(must, 1)),
+        int(links),
+    )
+
+
+def chance_error_rate(
+    lengths: Sequence[tuple[int, int]], sure: Sequence[Links], possible: Sequence[Links]
+) -> float:
+    """Expected alignment error rate if every target word is linked to a source word at random.
+
+    A link at random is one of the L T of its pair, and there are T: |S|/L of them are expected to
+    be sure, and |S∪P|/L possible.
+
+    Args:
+        lengths: (L, T) of each pair, words of source and target.
+        sure: S.
+        possible: P.
+    """
+    found = total = 0.0
+    for (source, target), must, may in zip(lengths, sure, possible, strict=True):
+        found += (len(must) + len(must | may)) / max(source, 1)
+        total += target + len(must)
+    if not total:
+        raise AttnscopeError("there is neither a target word nor a sure link: expected one.")
     return 1 - found / total
 
 

@@ -26,6 +26,8 @@ from attnscope.probes.lexicon.counts import WordIds, bags, paired
 
 PIECE = 2**18
 """Entries of a piece; a target word is not split."""
+Ids = Sequence[int] | NDArray[np.integer]
+"""Words of a sentence as numbers."""
 KEPT = 2**27
 """Entries that are kept, at 4 bytes; with more, pieces are built anew each time."""
 
@@ -46,7 +48,7 @@ class Model1:
     null: bool
     log_likelihoods: NDArray[np.float64]
 
-    def beta(self, x: Sequence[int], y: Sequence[int]) -> NDArray[np.float64]:
+    def beta(self, x: Ids, y: Ids) -> NDArray[np.float64]:
         """Read off β_{t,l} = Trans(y_t|x_l) (Snell 2021 eq 18), 0 for words never seen together.
 
         Returns:
@@ -61,7 +63,7 @@ class Model1:
             return np.zeros((len(target), len(source)))
         return np.ascontiguousarray(self.translation[source][:, target].toarray().T)
 
-    def alpha(self, x: Sequence[int], y: Sequence[int]) -> NDArray[np.float64]:
+    def alpha(self, x: Ids, y: Ids) -> NDArray[np.float64]:
         """Align: α(t, l) = β_{t,l} / Σ_l' β_{t,l'} (Snell 2021 eq 19).
 
         Returns:
@@ -233,7 +235,7 @@ class _Pieces:
         )
 
 
-def _numbers(side: str, words: Sequence[int], vocabulary: int) -> NDArray[np.int64]:
+def _numbers(side: str, words: Ids, vocabulary: int) -> NDArray[np.int64]:
     found = np.asarray(words)
     if found.ndim != 1 or (len(found) and not np.issubdtype(found.dtype, np.integer)):
         raise AttnscopeError(
