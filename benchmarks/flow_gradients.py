@@ -8,13 +8,13 @@ from dataclasses import replace
 from functools import partial
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnscope.catalogue import load
 from attnscope.engines import Flow, Solution
 from attnscope.engines.parameters import Loss
 from harness import Measured, Row
+from stiffness import Encoder
 
 CONDITION = 1e6
 
@@ -34,26 +34,6 @@ class Quadratic(nn.Module):
         """Return the loss."""
         assert isinstance(self.eigenvalues, Tensor)
         return 0.5 * (self.eigenvalues * self.theta.square()).sum()
-
-
-class Encoder(nn.Module):
-    """PyTorch's own encoder of two layers that learns random labels by heart; it sharpens."""
-
-    def __init__(self, width: int = 32, words: int = 20, rows: int = 128, length: int = 10) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        layer = nn.TransformerEncoderLayer(
-            width, 4, 2 * width, dropout=0.0, activation="gelu", batch_first=True
-        )
-        self.words = nn.Embedding(words, width)
-        self.layers = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-        self.head = nn.Linear(width, 4)
-        self.ids = torch.randint(0, words, (rows, length))
-        self.labels = torch.randint(0, 4, (rows,))
-
-    def forward(self) -> Tensor:
-        """Return the loss of the full batch."""
-        return F.cross_entropy(self.head(self.layers(self.words(self.ids)).mean(1)), self.labels)
 
 
 def call(model: nn.Module) -> Tensor:

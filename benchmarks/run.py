@@ -33,6 +33,7 @@ from harness import Row, Skip, seconds
 PROGRAMS = (
     "lu2021",
     "flow_gradients",
+    "flow_accuracy",
     "sst",
     "li2023",
     "watching",
@@ -91,7 +92,7 @@ def processor() -> float:
 
 
 def measured(row: Row) -> dict[str, Any]:
-    """Measure a row; return it as JSON values."""
+    """Measure a row; return it as JSON values, with the day and how busy the machine was."""
     began = processor()
     about = {
         "name": row.name,
@@ -99,6 +100,8 @@ def measured(row: Row) -> dict[str, Any]:
         "reference": row.reference,
         "limit": row.limit,
         "unit": row.unit,
+        "day": time.strftime("%Y-%m-%d"),
+        "load": round(os.getloadavg()[0], 1),
     }
     try:
         found = row.measure()
@@ -148,6 +151,25 @@ def line(row: dict[str, Any], old: dict[str, float | None]) -> list[str]:
     return [what, row["reference"], values, measured, ratio(before), row["limit"]]
 
 
+def write(out: Path, about: dict[str, Any], done: list[dict[str, Any]], merge: bool) -> None:
+    """Write the table as JSON, after every row: what was measured is there if the next one hangs.
+
+    Args:
+        out: the file.
+        about: the machine.
+        done: rows that were measured now.
+        merge: whether rows of the file that were not, or could not be, stay; all rows are then
+            put in the order of the programs.
+    """
+    if merge and out.exists():
+        kept = {row["name"]: row for row in json.loads(out.read_text())["rows"]}
+        kept |= {row["name"]: row for row in done if row["ratio"] is not None}
+        place = {name: at for at, name in enumerate(PROGRAMS)}
+        done = sorted(kept.values(), key=lambda row: place[row["name"].split(".")[0]])
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps({"machine": about, "rows": done}, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="programs or rows")
@@ -168,6 +190,8 @@ def main() -> None:
     for place, row in enumerate(chosen):
         print(f"{place + 1} of {len(chosen)}: {row.what}", file=sys.stderr, flush=True)
         done.append(measured(row))
+        if given.out is not None:
+            write(given.out, about, done, given.merge)
     table = Table(
         *("what", "reference", "reference / ours", "ratio", "published", "limit"),
         title=f"One thread; {about['matrix_product_gflops']} GFLOP/s in matrix products, "
@@ -193,14 +217,6 @@ def main() -> None:
         f"{(time.perf_counter() - began) / 60:.1f} minutes by the clock, "
         f"{(processor() - busy) / 60:.1f} of the processor."
     )
-    if given.out is not None:
-        if given.merge and given.out.exists():
-            kept = {row["name"]: row for row in json.loads(given.out.read_text())["rows"]}
-            kept |= {row["name"]: row for row in done if row["ratio"] is not None}
-            done = list(kept.values())
-        # Written even where a row failed: the others are as good as ever.
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        given.out.write_text(json.dumps({"machine": about, "rows": done}, indent=1) + "\n")
     if broken:
         sys.exit(f"{len(broken)} rows failed: {', '.join(row['name'] for row in broken)}.")
 

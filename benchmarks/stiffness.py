@@ -37,6 +37,8 @@ class Problem(NamedTuple):
     exact: Callable[[np.ndarray], np.ndarray] | None = None
     plain: bool = True
     """Whether Dormand and Prince's method alone ends in reasonable time."""
+    hessian: np.ndarray | None = None
+    """Where it is the same everywhere."""
 
 
 class Encoder(nn.Module):
@@ -86,7 +88,8 @@ def quadratic(condition: float, rotated: bool, count: int = 120) -> Problem:
         return ((decay * (basis.T @ start)) @ basis.T).numpy()
 
     engine = Flow(until=condition, max_steps=10**7)
-    return Problem(lambda: (Point(start), loss), engine, exact, plain=condition < 1e5)
+    matrix = (hessian if rotated else torch.diag(hessian)).numpy()
+    return Problem(lambda: (Point(start), loss), engine, exact, condition < 1e5, matrix)
 
 
 def study(name: str, case: str) -> Problem:
@@ -123,13 +126,19 @@ def parameters(model: nn.Module) -> Tensor:
     return torch.cat([p.detach().reshape(-1) for p in model.parameters() if p.requires_grad])
 
 
+def times_of(engine: Flow) -> np.ndarray:
+    """Return 50 times of a run: half in constant ratio, half evenly spaced."""
+    end = engine.end or 1.0
+    return np.union1d(np.geomspace(1e-4 * end, end, 25), np.linspace(0, end, 26)[1:])
+
+
 def solve(problem: Problem, engine: Flow, double: bool) -> tuple[Solution, np.ndarray, np.ndarray]:
     """Return how it ended, the times, and the parameters there."""
-    end = engine.end or 1.0
-    grid = np.union1d(np.geomspace(1e-4 * end, end, 25), np.linspace(0, end, 26)[1:])
     model, loss = problem.make()
     model, sink = model.double() if double else model, Memory()
-    record = Record((Observable("theta", parameters, ("parameter",)),), Given(tuple(grid)))
+    record = Record(
+        (Observable("theta", parameters, ("parameter",)),), Given(tuple(times_of(engine)))
+    )
     solution = engine.run(model, loss, record=[record], sink=sink)
     return solution, sink.times[0], sink.arrays[0]["theta"]
 

@@ -151,14 +151,29 @@ class Channel:
         self.count += 1
         if row + 1 < self.length:
             return False
-        number = self.start // self.length
+        self._hand_over()
+        return True
+
+    def advance(self, readings: int) -> bool:
+        """Take readings that somebody wrote into the buffer; return whether they filled it.
+
+        They may fill it and not more, ``count - start`` is the place of the first.
+        """
+        self.count += readings
+        if self.count - self.start < self.length:
+            return False
+        self._hand_over()
+        return True
+
+    def _hand_over(self) -> None:
+        """Have a full buffer written, and go on with another."""
+        number, buffer = self.start // self.length, self.buffer
         self.submit(
             lambda: self._write(number, buffer.array.tobytes(), full=True),
             partial(self.free.put, buffer),
         )
         self.start = self.flushed = self.count
         self.buffer = self._empty()
-        return True
 
     def flush(self) -> None:
         """Write what the buffer holds so far; it is written again, with more, when it is full."""

@@ -65,9 +65,17 @@ class OwnPoint:
     def attach(self, keep: Keep) -> Handle:
         """Have weights kept whenever the module runs; see :class:`AttentionPoint`."""
         keeper, place = Keeper(self.name, keep), _Place(count_heads(self.module))
-        is_compiling = torch.compiler.is_compiling
+        # While a graph is traced the first is true, and tensors are of another class in the rest.
+        is_traced, is_compiling = torch.compiler.is_dynamo_compiling, torch.compiler.is_compiling
+        quick = getattr(keep, "quick", None)
 
         def hear(module: nn.Module, _: Any, output: Any) -> None:
+            if is_traced():
+                return
+            if quick is not None and place.key is not None and output.__class__ is tuple:
+                weights = output[place.key]
+                if weights.__class__ is Tensor and quick(weights):
+                    return
             if is_compiling():
                 return
             if self.attribute:
@@ -167,11 +175,13 @@ class _Place:
         heads: how many there are, 0 if nobody knows.
         path: to the weights.
         turned: whether their axes are in another order than ours.
+        key: the place of weights that are in our order in a tuple, if that is where they are.
     """
 
     heads: int
     path: tuple[Any, ...] | None = None
     turned: bool = False
+    key: int | None = None
 
     def arrange(self, weights: Any) -> Tensor:
         weights = _as_tensor(weights)
@@ -184,10 +194,13 @@ class _Place:
     def find(self, output: Any) -> Tensor:
         if isinstance(output, Tensor) and output.ndim == 2:
             return output
-        self.path = _recognise(dict(_tensors(output)))
+        self.path, whole = _recognise(dict(_tensors(output))), output
         for key in self.path:
             output = output[key]
-        return self.arrange(output)
+        weights = self.arrange(output)
+        if isinstance(whole, tuple) and len(self.path) == 1 and not self.turned:
+            self.key = self.path[0]
+        return weights
 
 
 def _tensors(output: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Tensor]]:

@@ -135,6 +135,7 @@ class Reading:
             unless given.
         coords: labels of axes by their name, such as ``{"matrix": ("Q", "K", "V", "O")}``. Layers,
             matrices, blocks and words are labelled without it.
+        left: it is the weights of all points as they are, so that points may write them down.
     """
 
     name: str
@@ -146,3 +147,4 @@ class Reading:
     plain: bool = False
     of: frozenset[str] = frozenset()
     coords: Mapping[str, Sequence[str | int | float]] = field(default_factory=dict, hash=False)
+    left: bool = False

@@ -23,8 +23,10 @@ from attnscope.trajectory.manifest import update_manifest
 from attnscope.watching.moment import AttentionPoint, Evaluation, Handle, Moment, Need, Reading
 from attnscope.watching.place import claimed
 from attnscope.watching.recording.cost import PROBE, Costs
+from attnscope.watching.recording.lane import Lane, Left
 from attnscope.watching.recording.live import Log, Logger, logger_of
 from attnscope.watching.recording.losses import LossReader
+from attnscope.watching.recording.progress import tell
 from attnscope.watching.recording.step_tensors import gradients_of, hear_steps, weights_of
 from attnscope.watching.track import Track, log_readings
 
@@ -78,6 +80,7 @@ class Scope:
         self._handles: list[Any] = []
         self._attached: list[Handle] = []
         self._left = [torch.empty(0)] * len(points)
+        self._lane = Lane(self._left)
         self._gradients: dict[str, Tensor] = {}
         self._before: dict[str, Tensor] = {}
         self._loss, self._begun, self._flushed = math.nan, 0.0, 0.0
@@ -164,16 +167,11 @@ class Scope:
             return
         # This is all that a step pays for, so it goes without a context manager.
         try:
-            if self._straight is not None and self.count < self._straight_until:
-                track, moment = self._straight
-                if self._losses.waits(loss, self.count, track):
-                    if self._losses.many:
-                        self._catch_up()
-                else:
-                    self._loss = self._losses.number(loss, self.count)
-                    moment.step, moment.loss = self.count, self._loss
-                    track.read_on(moment)
+            if self.count < self._straight_until:
+                if not (self._lane.open and self._lane.take(self.count, loss)):
+                    self._read_on(loss)
             else:
+                self._lane.leave()
                 self._catch_up()
                 self._loss = self._losses.number(loss, self.count)
                 if self._due:
@@ -183,6 +181,20 @@ class Scope:
                 self._settle(writer)
         except Exception as error:
             self._give_up("stopped", error)
+
+    def _read_on(self, loss: Tensor | float | None) -> None:
+        """Record a step that only hands on what is there, but not as the lane has it."""
+        self._lane.leave()
+        assert self._straight is not None
+        track, moment = self._straight
+        if self._losses.waits(loss, self.count, track):
+            if self._losses.many:
+                self._catch_up()
+            return
+        self._loss = self._losses.number(loss, self.count)
+        moment.step, moment.loss = self.count, self._loss
+        track.read_on(moment)
+        self._lane.enter(track, self._evaluate is None)
 
     def at(self, step: int) -> None:
         """Read the model as it is after ``step`` steps of a training that nobody watched.
@@ -214,7 +226,8 @@ class Scope:
 
     def _expect(self, step: int) -> None:
         """Find what will be read at a step."""
-        self._straight = None
+        self._lane.leave()
+        self._straight, self._straight_until = None, 0
         self._due = due = [track for track in self._tracks if step % track.every == 0]
         if len(due) == 1:
             self._needs = due[0].needs
@@ -228,7 +241,7 @@ class Scope:
             self.count,
             self._loss,
             self.points,
-            self._evaluate or self._take_left,
+            self._evaluate or (lambda: Evaluation(list(self._left))),
             (self._gradients or gradients_of(self.model))
             if trained and "gradients" in needs
             else {},
@@ -255,8 +268,7 @@ class Scope:
         wanted = self._evaluate is None and "attention" in self._needs
         if wanted and not self._attached:
             self._attached = [
-                point.attach(partial(self._left.__setitem__, index))
-                for index, point in enumerate(self.points)
+                point.attach(Left(self._lane, index)) for index, point in enumerate(self.points)
             ]
         elif self._attached and not wanted:
             self._detach()
@@ -266,11 +278,7 @@ class Scope:
             self._before = weights_of(self.model, parts)
 
     def _go_straight(self, step: int) -> None:
-        """Find whether this step and the next ones only hand on what is there, and how many do.
-
-        Between the steps of a training nothing of ours is in the processor's cache, and every call
-        costs a microsecond: such steps share one moment, and nothing is prepared for them.
-        """
+        """Find whether this step and the next ones only hand on what is there; they share it."""
         left: frozenset[Need] = frozenset({"attention"} if self._evaluate is None else ())
         if len(self._due) != 1 or not self._needs <= left:
             return
@@ -282,6 +290,7 @@ class Scope:
             evaluation = Evaluation(self._left)
             moment = Moment(self.model, step, math.nan, self.points, lambda: evaluation)
             self._straight = track, moment
+            self._lane.enter(track, self._evaluate is None)
 
     def _detach(self) -> None:
         for handle in self._attached:
@@ -299,16 +308,15 @@ class Scope:
             self._warn("could not copy the gradients", error)
 
     def _catch_up(self) -> None:
-        """Record losses that waited on their device."""
+        """Record losses that waited on their device, and what the lane has written down."""
+        if (last := self._lane.settle()) is not None:
+            self._loss = last
         if self._straight is not None:
             track, moment = self._straight
             for step, value in self._losses.take():
                 moment.step, moment.loss = step, value
                 self._loss = value
                 track.read_on(moment)
-
-    def _take_left(self) -> Evaluation:
-        return Evaluation(list(self._left))
 
     def _flush(self) -> None:
         assert self._writer is not None
@@ -317,21 +325,11 @@ class Scope:
             track.flush()
         state = self._state("running")
         channels = self._channels()  # Another may come before this is done.
-        self._writer.submit(lambda: self._tell(state, channels))
+        self._writer.submit(partial(tell, self.folder, state, channels))
         self._flushed = clock.monotonic()
 
     def _channels(self) -> list[Channel]:
         return [channel for track in self._tracks for channel in track.all_channels()]
-
-    def _tell(
-        self, state: dict[str, Any], channels: Sequence[Channel], *, sync: bool = False
-    ) -> None:
-        """Write how far it is, with the chunks that are on disk by now."""
-        named = {f"{c.array.path.parent.name}/{c.array.path.name}": c for c in channels}
-        chunks = {name: channel.written for name, channel in named.items()}
-        ended = state["outcome"] != "running"
-        sums = {name: channel.sums_of(ended) for name, channel in named.items()}
-        self.folder.write_state(0, {**state, "chunks": chunks, "sums": sums}, sync=sync)
 
     def _state(self, outcome: str) -> dict[str, Any]:
         return {
@@ -368,7 +366,7 @@ class Scope:
                 self._flush()
                 self._writer = None
                 writer.close(self._channels())
-                self._tell(self._state(outcome), self._channels(), sync=True)
+                tell(self.folder, self._state(outcome), self._channels(), sync=True)
                 self.spec["costs"] = self.costs.to_json()
                 update_manifest(self.folder, sync=True, spec=self.spec, status=self.status)
         except Exception as error:

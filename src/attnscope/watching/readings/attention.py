@@ -151,9 +151,8 @@ def _weights() -> Reading:
             return None
         return value
 
-    return Reading(
-        "attention", read, WEIGHTS, NEEDS, meaning="attention weights of every layer", plain=True
-    )
+    meaning = "attention weights of every layer"
+    return Reading("attention", read, WEIGHTS, NEEDS, meaning=meaning, plain=True, left=True)
 
 
 def _joined(weights: Sequence[Tensor]) -> Tensor:
