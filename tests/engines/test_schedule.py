@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toys import Perceptron, flat, louder, regression, theta
 
-from attnscope.engines import Descent, Memory, OneCycle, Switch
+from attnscope.engines import Adam, Descent, Memory, OneCycle, Switch
+from attnscope.engines.schedule import Fall
 from attnscope.errors import AttnscopeError
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -85,7 +86,32 @@ def test_a_switch_changes_the_model_at_its_step() -> None:
     assert model.gain == 2.0
 
 
+def test_a_rate_that_falls_is_that_of_pytorch() -> None:
+    """Warm-up to step 4, constant to step 10, then linearly to the end at step 20."""
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.SGD([parameter], lr=1.0)
+    parts = [
+        torch.optim.lr_scheduler.LinearLR(optimizer, 0.25, 1.0, 3),
+        torch.optim.lr_scheduler.ConstantLR(optimizer, 1.0, 1),
+        torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, 10),
+    ]
+    scheduler = torch.optim.lr_scheduler.SequentialLR(optimizer, parts, [3, 10])
+    rates = []
+    for _ in range(20):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    found = [Fall(start=10, warmup=4).at(step, 20) for step in range(20)]
+    assert [share for share, _ in found] == pytest.approx(rates)
+    assert {beta for _, beta in found} == {0.9}
+    assert Adam(steps=20, fall=10, warmup=4).options()["schedule"] == Fall(10, 4)
+
+
 def test_bad_schedules_are_sentences() -> None:
+    with pytest.raises(AttnscopeError, match="fall = 3 with warmup = 4: expected a fall"):
+        Fall(3, 4)
+    with pytest.raises(AttnscopeError, match="fall = 9 in a run of 9 steps"):
+        Fall(9).at(0, 9)
     with pytest.raises(AttnscopeError, match="warmup = 0: expected 1 step or more"):
         OneCycle(warmup=0)
     with pytest.raises(AttnscopeError, match="warmup = 9 in a run of 9 steps"):

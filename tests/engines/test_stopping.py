@@ -21,6 +21,7 @@ from attnscope.engines import (
     Observable,
     Outcome,
     Patience,
+    Reached,
     Record,
 )
 from attnscope.errors import AttnscopeError
@@ -247,3 +248,54 @@ def test_a_flow_that_would_go_on_for_ever_is_stopped_as_a_result() -> None:
 def test_attempts_below_one() -> None:
     with pytest.raises(AttnscopeError, match="expected 1 step or more"):
         Attempts(0)
+
+
+def both(model: nn.Module) -> torch.Tensor:
+    """The quadratic's value and the norm of its gradient."""
+    with torch.enable_grad():
+        value = quadratic(model)
+        (slope,) = torch.autograd.grad(value, [model.get_parameter("x")])
+    return torch.stack([value.detach(), slope.norm()])
+
+
+@ENGINES
+def test_a_run_ends_when_all_targets_are_reached(engine: Descent | Flow) -> None:
+    model = Point(1.0)
+    # ½ x² <= 0.02 at x = 0.2, but the gradient x <= 0.1 is later.
+    stop = Reached(both, {"loss": 0.02, "gradient norm": 0.1}, every=0.1)
+    solution = engine.run(model, quadratic, time=50.0, record=[], stop=[stop])
+    assert solution.outcome is Outcome.STOPPED
+    assert 0.08 < model.x.item() <= 0.1
+    assert "loss 0.00" in solution.status
+    assert "(target 0.02), gradient norm 0.09" in solution.status
+
+
+@ENGINES
+def test_targets_that_are_never_reached_are_said(engine: Descent | Flow) -> None:
+    model = Point(1.0)
+    stop = Reached(both, {"loss": 1e-9, "gradient norm": 0.5}, every=0.1)
+    solution = engine.run(model, quadratic, time=1.0, record=[], stop=[stop])
+    assert solution.outcome is Outcome.FINISHED
+    assert not solution.failed
+    assert "before its targets were reached: loss 0.06" in solution.status
+    assert "(target 1e-09)" in solution.status
+
+
+def test_looks_before_the_second_stage_do_not_count() -> None:
+    model = Point(0.01)
+    stop = Reached(both, {"loss": 1.0, "gradient norm": 1.0}, every=0.1, after=0.5)
+    solution = Descent(lr=0.1).run(model, quadratic, time=2.0, record=[], stop=[stop])
+    assert solution.time == pytest.approx(0.5)
+
+
+def test_what_is_not_a_number_reaches_nothing() -> None:
+    stop = Reached(lambda _: torch.tensor([math.nan, 0.0]), {"loss": 1.0, "norm": 1.0}, every=0.1)
+    assert stop.evaluate(0.0, Point(1.0)) is None
+
+
+@pytest.mark.parametrize("targets", [{}, {"loss": 0.0}, {"loss": math.nan}, {"loss": math.inf}])
+def test_targets_that_are_none_get_a_sentence(targets: dict[str, float]) -> None:
+    with pytest.raises(AttnscopeError, match=r"Reached\(targets=.*expected finite numbers above 0"):
+        Reached(both, targets, every=1.0)
+    with pytest.raises(AttnscopeError, match=r"Reached\(every=0\.0\)"):
+        Reached(both, {"loss": 1.0}, every=0.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -78,3 +80,21 @@ def test_the_training_loss_is_that_of_some_rows_or_all() -> None:
         found.append(float(loss(net, rows).detach()))
     assert found[0] == found[1]
     assert net.training
+
+
+def test_smoothed_labels_have_the_least_loss_that_is_promised() -> None:
+    ids = torch.randint(6, (6, 5), generator=torch.Generator().manual_seed(0))
+    labels = torch.tensor([0, 1, 1, 0, 1, 0])
+    net = model().eval()
+    loss, smoothing = probe.FixedLoss(Batch(ids, None, labels), 0.03), 0.03
+    # The least is where the logits say 97 % of the right label, and nowhere else.
+    right = torch.eye(2, dtype=torch.float64)[labels] * math.log(0.97 / 0.03)
+    logits = right.requires_grad_()
+    value = F.cross_entropy(logits, labels, label_smoothing=2 * smoothing)
+    assert value.item() == pytest.approx(probe.least_smoothed(smoothing), rel=1e-12)
+    assert torch.autograd.grad(value, logits)[0].abs().max() < 1e-12
+    assert probe.least_smoothed(0.0) == 0
+    assert loss(net).item() > probe.least_smoothed(smoothing)
+    with torch.no_grad():
+        torch.testing.assert_close(loss.finish(net, loss.stage(net)), loss(net))
+    assert probe.least_smoothed(0.3, 4) == pytest.approx(-0.7 * math.log(0.7) - 0.3 * math.log(0.1))

@@ -18,7 +18,7 @@ from attnscope.engines.schedule import OneCycle, Switch
 from attnscope.engines.sink import Checkpoint, Memory, Sink
 from attnscope.engines.solution import Outcome, Solution
 from attnscope.engines.steps import Adam, Sgd, Steps
-from attnscope.engines.stopping import Attempts, LossBelow, Patience
+from attnscope.engines.stopping import Attempts, LossBelow, Patience, Reached
 from attnscope.needs import check_torch
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "OneCycle",
     "Outcome",
     "Patience",
+    "Reached",
     "Record",
     "Sgd",
     "Sink",

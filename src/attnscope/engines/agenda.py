@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from attnscope.engines.observe import Final, Record, check_records
 from attnscope.engines.sink import Sink
-from attnscope.engines.stopping import Attempts, LossBelow, Patience, Stop
+from attnscope.engines.stopping import Attempts, LossBelow, Patience, Reached, Stop
 from attnscope.errors import AttnscopeError
 
 
@@ -40,7 +40,7 @@ class Agenda:
         self.grid = grid
         self.times = [record.times(until, grid) for record in records]
         self.cursors = [0] * len(self.records)
-        self.patience = [stop for stop in stops if isinstance(stop, Patience)]
+        self.patience = [stop for stop in stops if isinstance(stop, Patience | Reached)]
         self.looks = [0] * len(self.patience)
         self.loss_below = max(
             (stop.value for stop in stops if isinstance(stop, LossBelow)), default=-math.inf
@@ -106,12 +106,17 @@ class Agenda:
     def finish(self) -> None:
         """Let the stopping rules put back what they kept, and take the final readings."""
         for stop in self.patience:
-            if stop.restore:
+            if isinstance(stop, Patience) and stop.restore:
                 stop.finish(self.model)
         with torch.no_grad():
             for index in range(len(self.records)):
                 if self._awaits_end(index):
                     self._read(index)
+
+    def missed(self) -> str:
+        """Say what a run that came to its planned end has not reached; nothing if it had no aim."""
+        aims = [stop for stop in self.patience if isinstance(stop, Reached)]
+        return "".join(f" {stop.missed(self.model)}" for stop in aims)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return what :meth:`restore` needs: tensors and JSON values."""

@@ -15,7 +15,7 @@ from attnscope.engines.agenda import Agenda
 from attnscope.engines.device import random_state, restore_random_state
 from attnscope.engines.observe import Record
 from attnscope.engines.parameters import FlatParameters, Loss, flattened
-from attnscope.engines.schedule import OneCycle, Switch, WarmUp
+from attnscope.engines.schedule import Fall, OneCycle, Switch, WarmUp
 from attnscope.engines.sink import Checkpoint, Memory, Sink
 from attnscope.engines.solution import Outcome, Solution, ending
 from attnscope.engines.stopping import Stop
@@ -61,7 +61,7 @@ class Descent:
     eps: Positive = 1e-8
     clip: Positive | None = None
     decay: Annotated[float, Bounds(0)] = 0.0
-    schedule: OneCycle | WarmUp | None = None
+    schedule: OneCycle | WarmUp | Fall | None = None
     switches: tuple[Switch, ...] = ()
     shuffle: bool = True
     epochs: Count | None = None
@@ -190,7 +190,8 @@ class _Run:
             if sentence is not None:
                 return self.end(Outcome.STOPPED, sentence)
             if self.step >= self.until:
-                return self.end(Outcome.FINISHED, f"finished at step {self.step}")
+                missed = self.agenda.missed()
+                return self.end(Outcome.FINISHED, f"finished at step {self.step}{missed}")
             if not self.sink.step(self.time, self.value, self.checkpoint):
                 return self.end(Outcome.INTERRUPTED, f"interrupted at step {self.step}", True)
             if not self.update():

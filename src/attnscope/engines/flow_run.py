@@ -115,7 +115,8 @@ class FlowRun:
                 return self.end(Outcome.DIVERGED, broken)
         if sentence is not None:
             return self.end(Outcome.STOPPED, sentence)
-        return self.end(Outcome.FINISHED, f"finished at time {self.until:g}{self.kinks.said()}")
+        said = f"{self.kinks.said()}{self.agenda.missed()}"
+        return self.end(Outcome.FINISHED, f"finished at time {self.until:g}{said}")
 
     def count(self, what: str) -> None:
         """Put the gradients that were not counted yet down to a method."""

@@ -83,6 +83,39 @@ class WarmUp:
 
 
 @dataclass(frozen=True)
+class Fall:
+    """The learning rate is ``lr`` until a step, and falls linearly from there to the end.
+
+    Args:
+        start: the step.
+        warmup: steps over which it rises linearly to ``lr`` before; none unless given.
+    """
+
+    start: int
+    warmup: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.warmup <= self.start:
+            raise AttnscopeError(
+                f"fall = {self.start} with warmup = {self.warmup}: expected a fall that begins "
+                "after the warm-up, at step 0 or later."
+            )
+
+    def at(self, step: int, steps: int) -> tuple[float, float]:
+        """Return the share of the rate, and β₁, at a step of a run of ``steps`` steps.
+
+        Example:
+            >>> schedule = Fall(start=80)
+            >>> [schedule.at(step, 100)[0] for step in (0, 80, 90, 99)]
+            [1.0, 1.0, 0.5, 0.05]
+        """
+        if self.start >= steps:
+            raise AttnscopeError(f"fall = {self.start} in a run of {steps} steps: expected fewer.")
+        rise = (step + 1) / self.warmup if self.warmup else 1.0
+        return min(1.0, rise, (steps - step) / (steps - self.start)), USUAL
+
+
+@dataclass(frozen=True)
 class Switch:
     """A change to the model at a time of the run, such as another attention kernel.
 

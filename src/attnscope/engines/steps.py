@@ -11,7 +11,7 @@ from torch import nn
 from attnscope.bounds import Bounds, Count, Positive, check_fields
 from attnscope.engines.descent import Descent
 from attnscope.engines.parameters import Loss
-from attnscope.engines.schedule import OneCycle, Switch, WarmUp
+from attnscope.engines.schedule import Fall, OneCycle, Switch, WarmUp
 from attnscope.engines.solution import Solution
 
 
@@ -126,6 +126,8 @@ class Adam(_Optimizer):
         cycle: after the warm-up the rate falls again to the end of the run, in one linear cycle;
             otherwise it stays.
         decay: share of themselves, times the rate, that weights lose at every step (AdamW).
+        fall: step from which the rate falls linearly to the end of the run; until then it stays,
+            after a warm-up if there is one.
     """
 
     eps: Positive = 1e-8
@@ -138,13 +140,19 @@ class Adam(_Optimizer):
     """After the warm-up the rate falls again to the end of the run."""
     decay: Annotated[float, Bounds(0)] = 0.0
     """Share of themselves, times the rate, that weights lose at every step (AdamW)."""
+    fall: Annotated[int, Bounds(0)] | None = None
+    """Step from which the rate falls linearly to the end of the run; until then it stays."""
 
     optimizer = "adam"
 
     def options(self) -> dict[str, Any]:
         """Return Adam's ε, the clip, the decay and the schedule."""
         shape = OneCycle if self.cycle else WarmUp
-        schedule = None if self.warmup is None else shape(self.warmup)
+        schedule: Fall | OneCycle | WarmUp | None = None
+        if self.fall is not None:
+            schedule = Fall(self.fall, self.warmup or 0)
+        elif self.warmup is not None:
+            schedule = shape(self.warmup)
         return {"eps": self.eps, "clip": self.clip, "decay": self.decay, "schedule": schedule}
 
     def describe(self) -> str:

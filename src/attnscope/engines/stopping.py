@@ -103,4 +103,62 @@ class Patience:
                 model.get_parameter(name).copy_(value)
 
 
-Stop = LossBelow | Patience | Attempts
+@dataclass
+class Reached:
+    """Stop when several measures are all at or below their targets.
+
+    A run that comes to its end before says so: what it was to reach, and where it stood.
+
+    Args:
+        measure: a function of the model that returns one number a target.
+        targets: what the numbers must not be above, by their names.
+        every: time between two looks.
+        after: time of the first look that counts, such as the end of a first stage.
+    """
+
+    measure: Callable[[nn.Module], Tensor]
+    targets: dict[str, float]
+    every: float
+    after: float = 0.0
+    best: float = field(default=math.inf, init=False)
+    """How far the last look was from the targets, as the largest quotient; 1 is reached."""
+    best_time: float = field(default=0.0, init=False)
+    best_parameters: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.every > 0:
+            raise AttnscopeError(f"Reached(every={self.every}): expected a time above 0.")
+        bad = {name: value for name, value in self.targets.items() if not 0 < value < math.inf}
+        if bad or not self.targets:
+            raise AttnscopeError(
+                f"Reached(targets={self.targets}): expected finite numbers above 0 by name."
+            )
+
+    def evaluate(self, time: float, model: nn.Module) -> str | None:
+        """Measure; return the sentence that ends the run, or ``None`` to go on."""
+        if time < self.after:
+            return None
+        values = self.values(model)
+        pairs = zip(values, self.targets.values(), strict=True)
+        # Not a number is not below anything: max would pass it over.
+        self.best = max(v / t if math.isfinite(v) else math.inf for v, t in pairs)
+        self.best_time = time
+        if self.best > 1:
+            return None
+        return f"stopped at time {time:g}: {self.said(values)}"
+
+    def values(self, model: nn.Module) -> list[float]:
+        """Return the measures."""
+        return [float(value) for value in self.measure(model)]
+
+    def said(self, values: list[float]) -> str:
+        """Say where the measures stand, and where they should."""
+        pairs = zip(values, self.targets.items(), strict=True)
+        return ", ".join(f"{name} {v:.4g} (target {t:.4g})" for v, (name, t) in pairs)
+
+    def missed(self, model: nn.Module) -> str:
+        """Say what a run that came to its end was to reach."""
+        return f"before its targets were reached: {self.said(self.values(model))}"
+
+
+Stop = LossBelow | Patience | Attempts | Reached

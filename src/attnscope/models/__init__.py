@@ -4,6 +4,7 @@ from attnscope.models.bag_attention import BagAttention, KeyQuery, ScoreTable
 from attnscope.models.classifiers import FixedLinear, TrainableLinear, TwoLayer, classifier
 from attnscope.models.kernel_attention import KernelAttention
 from attnscope.models.kernel_classifier import KernelClassifier
+from attnscope.models.kernels.switch import switch_bound, switch_to_gaussian
 from attnscope.models.seq2seq import Seq2Seq, Seq2SeqObjective
 from attnscope.models.sequence_classifier import ClassifierObjective, SequenceClassifier
 from attnscope.models.sigma_reparam import SigmaReparam, fold_sigma_reparam, sigma_reparam
@@ -35,4 +36,6 @@ __all__ = [
     "classifier",
     "fold_sigma_reparam",
     "sigma_reparam",
+    "switch_bound",
+    "switch_to_gaussian",
 ]

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError, nearest
-from attnscope.models.kernels import attend_eagerly
+from attnscope.models.kernels import Kernel, attend_eagerly
 from attnscope.models.kernels import kernel as kernel_of
 
 MATRICES = ("W_Q", "W_K", "W_V", "W_O")
@@ -33,8 +33,9 @@ class KernelAttention(nn.Module):
         heads: H.
         head_width: d, entries of a query; width/heads unless given.
         outputs: entries of an output token; ``width`` unless given. With 1 the axis is left out.
-        kernel: name of the kernel, one of :data:`attnscope.models.kernels.KERNELS`. Setting
-            :attr:`kernel` to another name exchanges it, also in the middle of training.
+        kernel: name of the kernel, one of :data:`attnscope.models.kernels.KERNELS`, or a kernel.
+            Setting :attr:`kernel` to another name exchanges it, also in the middle of training;
+            :meth:`use` takes a kernel with settings of its own.
         trained: matrices that learn. Biases learn with their matrix.
         dropout: share of the weights that are left out in training.
         bias: add biases.
@@ -61,7 +62,7 @@ class KernelAttention(nn.Module):
         head_width: int | None = None,
         outputs: int | None = None,
         *,
-        kernel: str = "softmax",
+        kernel: str | Kernel = "softmax",
         trained: Sequence[str] = MATRICES,
         dropout: float = 0.0,
         bias: bool = False,
@@ -92,7 +93,7 @@ class KernelAttention(nn.Module):
                 )
         self.width, self.heads, self.head_width, self.outputs = width, heads, head_width, outputs
         self.dropout, self.eager = dropout, False
-        self.kernel = kernel
+        self.use(kernel)
 
         def uniform(fan_in: int, *shape: int) -> nn.Parameter:
             values = 2 * torch.rand(shape, generator=generator) - 1
@@ -117,7 +118,16 @@ class KernelAttention(nn.Module):
 
     @kernel.setter
     def kernel(self, name: str) -> None:
-        self._kernel = kernel_of(name)
+        self.use(name)
+
+    @property
+    def weighing(self) -> Kernel:
+        """The kernel itself."""
+        return self._kernel
+
+    def use(self, kernel: str | Kernel) -> None:
+        """Exchange the kernel, for one of a name or for one of one's own; the parameters stay."""
+        self._kernel: Kernel = kernel_of(kernel) if isinstance(kernel, str) else kernel
 
     def _project(self, x: Tensor, which: str) -> Tensor:
         """Return X W_h for all heads, shape ``(batch, head, n, d)``."""

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
 from attnscope.models.kernel_attention import KernelAttention
+from attnscope.models.kernels import Kernel
 
 EMBEDDING_STD = 0.02
 """Standard deviation of the initial embeddings."""
@@ -149,10 +150,10 @@ class KernelClassifier(nn.Module):
                     part.detach().zero_()
                     part.requires_grad_(False)
 
-    def set_kernel(self, name: str) -> None:
+    def set_kernel(self, kernel: str | Kernel) -> None:
         """Exchange the kernel of all layers; the parameters stay."""
         for attention in self.attention:
-            attention.kernel = name
+            attention.use(kernel)
 
     def forward(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return logits, shape ``(batch, classes)``.

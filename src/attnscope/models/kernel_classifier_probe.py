@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -26,33 +27,45 @@ class TrainingLoss:
         sequences: what rows are of.
         vary: changes sequences so that their labels stay, anew at every step, as mirrors do with
             images. It draws from PyTorch's global source, which checkpoints keep.
+        smoothing: ε, the probability of the other labels, see :class:`FixedLoss`.
     """
 
     def __init__(
-        self, sequences: Sequences, vary: Callable[[Tensor], Tensor] | None = None
+        self,
+        sequences: Sequences,
+        vary: Callable[[Tensor], Tensor] | None = None,
+        smoothing: float = 0.0,
     ) -> None:
-        self.sequences, self.vary = sequences, vary
+        self.sequences, self.vary, self.smoothing = sequences, vary, smoothing
 
     def __call__(self, model: nn.Module, rows: Tensor | None = None) -> Tensor:
         """Return the loss on some rows, or on all of them, in nats."""
         batch = self.sequences.batch(torch.arange(len(self.sequences)) if rows is None else rows)
         ids = batch.ids if self.vary is None else self.vary(batch.ids)
         model.train()
-        return F.cross_entropy(model(ids, batch.mask), batch.labels)
+        return _smoothed(model(ids, batch.mask), batch.labels, self.smoothing)
 
 
 class FixedLoss:
     """Mean cross-entropy of one batch, in nats, in the two parts that landscapes are faster with.
 
     Up to the pooled tokens everything is analytic in the parameters; the head's ReLU is not.
+
+    With labels that are wrong with probability ε (label smoothing) a model that has learned them
+    all is at a minimum, at a finite place and at a loss that is known: :func:`least_smoothed`.
+
+    Args:
+        batch: what the loss is of.
+        smoothing: ε.
     """
 
-    def __init__(self, batch: Batch) -> None:
-        self.batch = batch
+    def __init__(self, batch: Batch, smoothing: float = 0.0) -> None:
+        self.batch, self.smoothing = batch, smoothing
 
     def __call__(self, model: KernelClassifier) -> Tensor:
         """Return the loss."""
-        return F.cross_entropy(model(self.batch.ids, self.batch.mask), self.batch.labels)
+        logits = model(self.batch.ids, self.batch.mask)
+        return _smoothed(logits, self.batch.labels, self.smoothing)
 
     def stage(self, model: KernelClassifier) -> Tensor:
         """Return the pooled tokens, shape ``(batch, width)``."""
@@ -67,7 +80,29 @@ class FixedLoss:
     def finish(self, model: KernelClassifier, stage: Tensor) -> Tensor:
         """Return the loss from the pooled tokens, without dropout."""
         logits = model.head_2(F.relu(model.head_1(stage)))
-        return F.cross_entropy(logits, self.batch.labels)
+        return _smoothed(logits, self.batch.labels, self.smoothing)
+
+
+def least_smoothed(smoothing: float, classes: int = 2) -> float:
+    """Return the least cross-entropy there is if labels are smoothed: their entropy, in nats.
+
+    A label is right with probability 1 - ε, and each other one with ε/(classes - 1).
+
+    Example:
+        >>> round(least_smoothed(0.03), 4)
+        0.1347
+    """
+    if smoothing == 0:
+        return 0.0
+    others = smoothing * math.log(smoothing / (classes - 1))
+    return -(1 - smoothing) * math.log1p(-smoothing) - others
+
+
+def _smoothed(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:
+    # PyTorch spreads its share over all classes, the right one included.
+    classes = logits.shape[-1]
+    spread = smoothing * classes / (classes - 1) if smoothing else 0.0
+    return F.cross_entropy(logits, labels, label_smoothing=spread)
 
 
 def evaluate(model: KernelClassifier, sequences: Sequences, rows: Tensor) -> Tensor:

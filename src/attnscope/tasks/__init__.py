@@ -4,6 +4,7 @@ from attnscope.tasks.bags import Bags
 from attnscope.tasks.byte_text import ByteText
 from attnscope.tasks.copying import Copying
 from attnscope.tasks.keyword import Keyword
+from attnscope.tasks.marked_letters import MarkedLetters
 from attnscope.tasks.pathfinder import Pathfinder
 from attnscope.tasks.random_regression import RandomRegression
 from attnscope.tasks.sequence_pairs import SequencePairs
@@ -18,6 +19,7 @@ __all__ = [
     "Copying",
     "Documents",
     "Keyword",
+    "MarkedLetters",
     "Pathfinder",
     "RandomRegression",
     "Sentences",

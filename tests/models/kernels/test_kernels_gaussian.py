@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
+from attnscope.errors import AttnscopeError
 from attnscope.models.kernels import Gaussian, NormalisedGaussian
 
 
@@ -82,3 +83,21 @@ def test_one_square_matrix_a_head_is_kept(dropout):
         Gaussian()(q, k, v, dropout=dropout)
     assert kept.count((2, 50, 50)) == 1
     assert all(math.prod(shape) <= 2 * 50 * 4 for shape in kept if shape != (2, 50, 50))
+
+
+@pytest.mark.parametrize(("bandwidth", "stretch"), [(2.0, 1.0), (1.0, 3.0), (0.5, 1.7)])
+def test_bandwidth_and_stretch_scale_queries_and_keys(bandwidth, stretch):
+    torch.manual_seed(0)
+    q, k, v = torch.randn(3, 2, 5, 4, dtype=torch.float64)
+    made = Gaussian(bandwidth=bandwidth, stretch=stretch)
+    expected = definition(q * stretch / bandwidth, k / stretch / bandwidth)
+    torch.testing.assert_close(made.weights(q, k), expected, rtol=1e-12, atol=1e-15)
+    torch.testing.assert_close(made(q, k, v), expected @ v, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.inf, math.nan])
+def test_a_bandwidth_that_is_none_gets_a_sentence(bad):
+    with pytest.raises(AttnscopeError, match=f"bandwidth = {bad}: expected a finite number"):
+        Gaussian(bandwidth=bad)
+    with pytest.raises(AttnscopeError, match=f"stretch = {bad}"):
+        Gaussian(stretch=bad)

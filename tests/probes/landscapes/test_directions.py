@@ -129,3 +129,13 @@ def test_moving_adds_multiples_of_the_directions() -> None:
             expected = start[name] + scale * drawn.parts[name][index]
             torch.testing.assert_close(model.get_parameter(name).detach(), expected)
         assert torch.equal(model.get_parameter("layers.0.W_V"), start["layers.0.W_V"])
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_plane_through_a_point_that_is_no_number_gets_a_sentence(bad: float) -> None:
+    model = Two()
+    with torch.no_grad():
+        model.get_parameter("layers.1.W_K")[0, 0, 0] = bad
+    with pytest.raises(AttnscopeError, match=r"layers\.1\.W_K has 1 entries that are not finite"):
+        random_directions(model, ("W_Q", "W_K"))
+    random_directions(model, ("W_Q", "W_V"))  # elsewhere there is nothing wrong

@@ -14,6 +14,9 @@ def test_a_paraboloid_is_convex_and_even() -> None:
     assert got.nonconvex == 0
     assert got.minima == 1
     assert got.variation == pytest.approx(0, abs=1e-9)
+    # The middle is the least, 0; x² over the grid has the mean Σ x²/n, and xy none.
+    assert got.rise == pytest.approx((A**2).mean() + 3 * (B**2).mean(), rel=1e-12)
+    assert got.laplacian == pytest.approx(8, rel=1e-9)
     # Hessian [[2, 1], [1, 6]]
     assert got.sharpest == pytest.approx(4 + np.sqrt(5), rel=1e-9)
 
@@ -22,6 +25,8 @@ def test_a_saddle_bends_down_everywhere() -> None:
     got = roughness(A, B, A**2 - B[:, None] ** 2)
     assert got.nonconvex == 1
     assert got.minima == 0
+    assert got.laplacian == pytest.approx(0, abs=1e-9)
+    assert got.rise == pytest.approx((A**2).mean() - (B**2).mean(), rel=1e-12)
 
 
 def test_waves_are_rough() -> None:

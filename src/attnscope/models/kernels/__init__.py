@@ -7,6 +7,9 @@
 and ``torch.func`` may go through it. A call takes a faster path that keeps at most one n × n matrix
 for the backward pass. ``torch.autograd`` can differentiate that path twice as well, for Hessians;
 where it cannot, with softmax and dropout, a sentence says so.
+
+:mod:`attnscope.models.kernels.switch` exchanges the kernel of a trained model within a bound, and
+:mod:`attnscope.models.kernels.row_sums` holds the sums of rows or the shares within them.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from attnscope.errors import AttnscopeError
 from attnscope.models.kernels._inputs import check
 from attnscope.models.kernels.softmax import fused, masked_softmax
 
@@ -19,23 +20,44 @@ class Gaussian:
     """S_kj = exp(-‖q_k - k_j‖²/(2√d)), the kernel of Song 2024, equations 3 and 4.
 
     The minus sign is lost in the poster's text; without it weights would grow with the distance.
+
+    Args:
+        bandwidth: σ; distances are divided by it, S_kj = exp(-‖c q_k - k_j/c‖²/(2σ²√d)). The same
+            weights come of W^Q/σ and W^K/σ.
+        stretch: c, by which queries are longer and keys shorter. Softmax does not notice it.
     """
+
+    bandwidth: float = 1.0
+    stretch: float = 1.0
 
     name = "gaussian"
     normalised = False
 
+    def __post_init__(self) -> None:
+        for name in ("bandwidth", "stretch"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise AttnscopeError(
+                    f"{name} = {getattr(self, name)}: expected a finite number above 0."
+                )
+
     def weights(self, q: Tensor, k: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return S, by plain operations in one n × n buffer."""
         check(q, k, None, mask)
-        return _weights(q, k, mask)
+        return _weights(*self.scaled(q, k), mask)
 
     def __call__(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, dropout: float = 0.0
     ) -> Tensor:
         """Return S v; one n × n matrix is kept for the backward pass, also with dropout."""
         check(q, k, v, mask, dropout)
-        out: Tensor = _Attend.apply(q, k, v, mask, dropout)
+        out: Tensor = _Attend.apply(*self.scaled(q, k), v, mask, dropout)
         return out
+
+    def scaled(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        """Return c q/σ and k/(cσ), between which distances are measured."""
+        if self.bandwidth == self.stretch == 1:
+            return q, k
+        return q * (self.stretch / self.bandwidth), k / (self.stretch * self.bandwidth)
 
 
 @dataclass(frozen=True)

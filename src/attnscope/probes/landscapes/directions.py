@@ -125,6 +125,12 @@ def random_directions(
     for index, names in enumerate(chosen):
         for name in names:
             own = named[name].detach()
+            if not own.isfinite().all():
+                wrong = int((~own.isfinite()).sum())
+                raise AttnscopeError(
+                    f"The parameter {name} has {wrong:,} entries that are not finite: expected "
+                    "numbers, a point θ* that a plane can go through."
+                )
             # Drawn in float64 on the CPU: the same numbers for every dtype and device.
             draw = torch.randn(own.shape, generator=generator, dtype=torch.float64).to(own)
             parts[name][index] = _as_filters(draw, own) if filter_normalised else draw

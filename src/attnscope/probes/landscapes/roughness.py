@@ -22,12 +22,16 @@ class Roughness:
         variation: standard deviation of the Laplacian over its mean size; 0 for a paraboloid.
         minima: points lower than all eight neighbours.
         sharpest: largest eigenvalue at any point.
+        rise: mean of the surface less its value at the middle point of the grid.
+        laplacian: root mean square of the Laplacian.
     """
 
     nonconvex: float
     variation: float
     minima: int
     sharpest: float
+    rise: float
+    laplacian: float
 
 
 def roughness(a: np.ndarray, b: np.ndarray, values: np.ndarray) -> Roughness:
@@ -61,4 +65,6 @@ def roughness(a: np.ndarray, b: np.ndarray, values: np.ndarray) -> Roughness:
         variation=float(laplacian.std() / size) if size > 0 else 0.0,
         minima=int(np.all(lower, axis=0).sum()),
         sharpest=float(large.max()),
+        rise=float(z.mean() - z[len(b) // 2, len(a) // 2]),
+        laplacian=float(np.sqrt((laplacian**2).mean())),
     )

@@ -1,4 +1,4 @@
-"""The figures and tables of ``song2024.landscape``."""
+"""The figures of ``song2024.landscape``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attnscope.probes.intervals import mean_interval
 from attnscope.report import (
     Band,
-    Cell,
     Contour,
     Dots,
     Figure,
@@ -18,30 +18,48 @@ from attnscope.report import (
     Panel,
     Rule,
     Surface,
-    Table,
     each_seed,
 )
-from attnscope.studies.song2024._song import tabulate
-from attnscope.studies.song2024.landscape.claims import BLOCKS, rough, surfaces_of
+from attnscope.studies.song2024.landscape.claims import (
+    BLOCKS,
+    GAUSSIAN,
+    NORMALISED,
+    SOFTMAX,
+    by_radius,
+    split_level,
+    surfaces_of,
+)
 from attnscope.trajectory import Readings, final
 
 if TYPE_CHECKING:
     from attnscope.studies.song2024.landscape.study import Landscape
 
 A, B = "step a along d₁ in W^Q", "step b along d₂ in W^K"
-LOSS = "loss (nats)"
+LOSS, RISE = "loss (nats)", "mean rise of the loss (nats)"
+SHOWN = (SOFTMAX, GAUSSIAN, NORMALISED)
+"""Kernels whose surfaces are drawn; the others are in the tables."""
+HELD = (
+    (SOFTMAX, None, "itself"),
+    (SOFTMAX, "both", "sums free"),
+    (GAUSSIAN, None, "itself"),
+    (GAUSSIAN, "sums", "shares held"),
+    (GAUSSIAN, "shares", "sums held"),
+    (NORMALISED, None, "itself"),
+    (NORMALISED, "both", "sums free"),
+)
+"""Case, what moves of its weights if not what the kernel itself moves, and words for it."""
 
 
 def figures_of(study: Landscape, run: Readings) -> list[Figure]:
-    """Draw surfaces, rays, spectra, the path, and both stages."""
-    makers = (surfaces, rays, spectra, paths, stages)
+    """Draw surfaces, rises, rays, spectra, the path, and both stages."""
+    makers = (surfaces, rises, rays, spectra, paths, stages)
     return [make(study, run) for make in makers]
 
 
 def surfaces(study: Landscape, run: Readings) -> Figure:
     """Draw the plane of seed 0 and draw 0 for every kernel, at one height."""
-    axis = study.axis
-    found = {case: surfaces_of(run, case)[0, 0].to_numpy() for case in study.cases}
+    axis, shown = study.axis(study.middle), SHOWN
+    found = {case: surfaces_of(run, case)[0, study.middle, 0].to_numpy() for case in shown}
     every = np.stack(list(found.values()))
     zrange, drawn, panels = (float(every.min()), float(every.max())), [], []
     for case, values in found.items():
@@ -53,10 +71,11 @@ def surfaces(study: Landscape, run: Readings) -> Figure:
         "fig3-surfaces",
         "The loss over a plane in W^Q and W^K",
         f"Loss on {study.probe} training sequences at θ* + a d₁ + b d₂ (Song 2024, Fig 3), after "
-        f"{study.first:,} steps with softmax and {study.second:,} with either kernel; seed 0, draw "
-        "0. d₁ is random in W^Q of all layers and d₂ in W^K, each head scaled to the norm of its "
-        "weights (filter-normalised). All surfaces have the same axes; the contours below have "
-        "colours of their own.",
+        f"{study.first:,} steps with softmax and a second stage with either kernel that ends at "
+        f"the same loss; seed 0, draw 0, radius {study.radii[study.middle]:g}. d₁ is random in W^Q "
+        "of all layers and d₂ in W^K, each head scaled to the norm of its weights "
+        "(filter-normalised). All surfaces have the same axes; the contours below have colours of "
+        "their own.",
         tuple(panels),
         len(drawn),
         tuple(drawn),
@@ -64,12 +83,13 @@ def surfaces(study: Landscape, run: Readings) -> Figure:
 
 
 def rays(study: Landscape, run: Readings) -> Figure:
-    """Draw the loss along either direction, mean and range over draws and seeds."""
-    axis, middle, panels, runs = study.axis, study.grid // 2, [], ("seed", "draw")
+    """Draw the loss along either direction at the largest radius, over draws and seeds."""
+    last = len(study.radii) - 1
+    axis, middle, panels, runs = study.axis(last), study.grid // 2, [], ("seed", "draw")
     for name, label, other in (("W^Q", A, "b"), ("W^K", B, "a")):
         marks: list[Mark] = []
         for color, case in enumerate(study.cases):
-            ray = surfaces_of(run, case).isel({other: middle})
+            ray = surfaces_of(run, case).isel({other: middle, "radius": last})
             low, high = ray.min(runs).to_numpy(), ray.max(runs).to_numpy()
             mean = Line(axis, ray.mean(runs).to_numpy(), case, color)
             marks += [Band(axis, low, high, color=color), mean]
@@ -84,12 +104,48 @@ def rays(study: Landscape, run: Readings) -> Figure:
     )
 
 
+def rises(study: Landscape, run: Readings) -> Figure:
+    """Draw the mean rise over the radius, and at the middle radius with parts of weights held."""
+    marks: list[Mark] = []
+    radii = np.asarray(study.radii)
+    for color, case in enumerate(study.cases):
+        levels = by_radius(study, run, case, "rise")
+        mean, low, high = (10**part for part in mean_interval(levels, axis=1))
+        marks += [Band(radii, low, high, color=color), Line(radii, mean, case, color)]
+    held: list[Mark] = []
+    ticks: list[tuple[float, str]] = []
+    for case, moves, words in HELD:
+        at = float(len(ticks))
+        values = (
+            by_radius(study, run, case, "rise")[study.middle]
+            if moves is None
+            else split_level(study, run, case, moves)
+        )
+        mean, low, high = (np.atleast_1d(10**part) for part in mean_interval(values))
+        held.append(Dots(np.array([at]), mean, low, high, f"{case}, {words}", len(ticks)))
+        ticks.append((at, f"{case.replace('normalised-', 'norm. ')}: {words}"))
+    return Figure(
+        "rises",
+        "How much the loss rises around the end, and what makes it rise",
+        f"Mean rise of the loss over planes in W^Q and W^K, mean over {study.draws} draws; "
+        f"geometric mean and 95 % interval over {study.seeds} seeds. Right: around the same "
+        f"models at radius {study.radii[study.middle]:g}, the sums of rows of weights held at "
+        "their values in the middle, or set free, or the shares within rows held. All these have "
+        "the same loss in the middle.",
+        (
+            Panel("by radius", "radius (norms of the weights)", RISE, tuple(marks), yscale="log"),
+            Panel("what moves", "", RISE, tuple(held), yscale="log", xticks=tuple(ticks)),
+        ),
+        2,
+    )
+
+
 def spectra(study: Landscape, run: Readings) -> Figure:
     """Draw the top Hessian eigenvalues by block."""
     marks: list[Mark] = []
     for i, case in enumerate(study.cases):
         values = final(run.of(case).largest).to_numpy()
-        at, mean = np.arange(len(BLOCKS)) + 0.2 * (i - 1), np.exp(np.log(values).mean(0))
+        at, mean = np.arange(len(BLOCKS)) + 0.12 * (i - 2), np.exp(np.log(values).mean(0))
         marks.append(Dots(at, mean, values.min(0), values.max(0), case, i))
     panel = Panel(
         "top Hessian eigenvalue",
@@ -112,15 +168,17 @@ def spectra(study: Landscape, run: Readings) -> Figure:
 def paths(study: Landscape, run: Readings) -> Figure:
     """Draw the second stage in the plane of its principal components, and what lies outside."""
     steps, panels = run.theory.path_step.to_numpy(), []
-    for case in study.cases:
+    known = [c for c in SHOWN if np.isfinite(plane(run, c, "path_share")).all()]
+    for case in known:
         a, b, loss, share = (plane(run, case, f"path_{n}") for n in ("a", "b", "loss", "share"))
-        off, away = plane(run, case, "off_plane").max(), plane(run, case, "path_distance").max()
+        off, away = (np.nanmax(plane(run, case, n)) for n in ("off_plane", "path_distance"))
+        ended = int(np.isfinite(loss).sum()) - 1
         field = (plane(run, case, f"path_{n}") for n in ("columns", "rows", "surface"))
         title = (
             f"{case}: {100 * share.sum():.0f} % in the plane, off it up to {off:.2g} of "
-            f"{away:.2g}; true loss {loss[0]:.3g} to {loss[-1]:.3g}"
+            f"{away:.2g}; true loss {loss[0]:.3g} to {loss[ended]:.3g}"
         )
-        path = Line(a, b, "path of training", 1), Dots(a[-1:], b[-1:], label="end", color=1)
+        path = Line(a, b, "path of training", 1), Dots(a[[ended]], b[[ended]], label="end", color=1)
         first, second = (f"component {k + 1} ({100 * share[k]:.0f} %)" for k in (0, 1))
         panels.append(Panel(title, first, second, (*heat(*field), *path)))
     for title, ylabel, names in (
@@ -141,7 +199,7 @@ def paths(study: Landscape, run: Readings) -> Figure:
             },
         ),
     ):
-        for case in study.cases:
+        for case in known:
             lines = (Line(steps, plane(run, case, n), *words) for n, words in names.items())
             panels.append(Panel(f"{case}: {title}", "step", ylabel, tuple(lines)))
     return Figure(
@@ -153,87 +211,32 @@ def paths(study: Landscape, run: Readings) -> Figure:
         "loss at both ends of the path; the lower panels give all of them. The path is drawn where "
         "its shadow falls.",
         tuple(panels),
-        len(study.cases),
+        max(1, len(known)),
     )
 
 
 def stages(study: Landscape, run: Readings) -> Figure:
-    """Draw the loss over both stages."""
-    marks: list[Mark] = []
-    for color, case in enumerate(study.cases):
-        loss = run.of(case).probe.sel(measure="loss")
-        marks += each_seed(loss, f"{case} in the second stage", color)
-    marks.append(Rule(float(study.first), "the kernel changes", vertical=True))
+    """Draw loss and gradient norm over both stages, with their targets."""
+    panels = []
+    for measure, label, target in (
+        ("loss", LOSS, study.loss_target),
+        ("gradient norm", "norm of the gradient", study.gradient_target),
+    ):
+        marks: list[Mark] = []
+        for color, case in enumerate(study.cases):
+            marks += each_seed(run.of(case).probe.sel(measure=measure), case, color)
+        marks.append(Rule(float(study.first), "the kernel changes", vertical=True))
+        marks.append(Rule(target, "target"))
+        panels.append(Panel(measure, "step", label, tuple(marks), yscale="log"))
     return Figure(
         "stages",
         "Two stages of training",
-        f"Loss on the landscape's sequences over steps, {study.seeds} seeds. All kernels share "
-        "the first stage, which is softmax.",
-        (Panel("both stages", "step", LOSS, tuple(marks)),),
+        f"Loss and norm of its gradient on the landscape's sequences over steps, {study.seeds} "
+        "seeds. All kernels share the first stage, which is softmax. A run ends when both are "
+        "below their targets.",
+        tuple(panels),
+        2,
     )
-
-
-def tables_of(study: Landscape, run: Readings) -> list[Table]:
-    """Tabulate the end of every run, its curvature, its roughness, and the path of seed 0."""
-    ends: list[dict[str, Cell]] = []
-    roughnesses: list[dict[str, Cell]] = []
-    path: list[dict[str, Cell]] = []
-    for case in study.cases:
-        own, surface = run.of(case), surfaces_of(run, case)
-        heights = surface.max(("a", "b")) - surface.min(("a", "b"))
-        last = [final(own.get(n)) for n in ("probe", "largest", "smallest", "norm", "mass")]
-        for seed, found in enumerate(rough(study, run, case)):
-            probe, largest, smallest, norm, mass = (each[seed].to_numpy().tolist() for each in last)
-            ends.append(
-                {
-                    "kernel": case,
-                    "seed": seed,
-                    "loss (nats)": probe[0],
-                    "accuracy": probe[1],
-                    **{f"largest eigenvalue, {b}": v for b, v in zip(BLOCKS, largest, strict=True)},
-                    "smallest eigenvalue, W_Q, W_K": smallest,
-                    "largest × ‖(W_Q, W_K)‖²": largest[0] * norm[0] ** 2,
-                    **{f"weights of a query in all, layer {i + 1}": v for i, v in enumerate(mass)},
-                }
-            )
-            for draw, one in enumerate(found):
-                roughnesses.append(
-                    {
-                        "kernel": case,
-                        "seed": seed,
-                        "draw": draw,
-                        "highest minus lowest loss (nats)": float(heights[seed, draw]),
-                        "share that bends down": one.nonconvex,
-                        "variation of the Laplacian over its mean size": one.variation,
-                        "local minima": one.minima,
-                        "largest curvature (nats)": one.sharpest,
-                    }
-                )
-        for i, step in enumerate(run.theory.path_step.to_numpy()):
-            path.append(
-                {
-                    "kernel": case,
-                    "step": int(step),
-                    "distance from the end": float(plane(run, case, "path_distance")[i]),
-                    "distance from the plane": float(plane(run, case, "off_plane")[i]),
-                    "true loss (nats)": float(plane(run, case, "path_loss")[i]),
-                    "loss in the plane (nats)": float(plane(run, case, "path_shadow")[i]),
-                    "share of the plane (%)": 100 * float(plane(run, case, "path_share").sum()),
-                }
-            )
-    return [
-        tabulate(
-            "ends",
-            "The end of every run: loss, accuracy and Hessian on the landscape's sequences",
-            ends,
-        ),
-        tabulate("roughness", "Surfaces over planes in W_Q and W_K", roughnesses),
-        tabulate(
-            "path",
-            "The path of the second stage and the plane of its principal components, seed 0",
-            path,
-        ),
-    ]
 
 
 def plane(run: Readings, case: str, name: str) -> np.ndarray:
