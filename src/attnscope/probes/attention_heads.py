@@ -70,11 +70,12 @@ def logit_scale(weights: np.ndarray, visible: np.ndarray, asking: np.ndarray) ->
 def floor_of_entropy(weights: np.ndarray, visible: np.ndarray, asking: np.ndarray) -> np.ndarray:
     """Return the least entropy that the logits of a query allow, mean over queries, per head.
 
-    Each row has its own scale and its own number of keys (Zhai et al. 2023, for one row). The
-    entropy itself is never below it. Queries that see one key only do not count.
+    Each row has its own scale and its own number of keys (Zhai et al. 2023, for one row). A query
+    that sees one key only has the floor 0, and the entropy 0. The mean is over the same queries as
+    that of :func:`~attnscope.probes.attention_shape.entropy`, which is never below it.
     """
     scales, counted = _scales(weights, visible, asking)
-    number = int(counted.sum())
+    number = int(asking.sum())
     if not number:
         return np.full(weights.shape[1], np.nan)
     floors = entropy_floor(scales, np.maximum(visible.sum(axis=-1), 2)[:, None])
@@ -89,5 +90,6 @@ def _scales(
     there = visible[:, None]
     logs = np.where(there, np.log(np.maximum(weights, np.finfo(weights.dtype).tiny)), 0.0)
     size = np.maximum(seen, 1)[:, None]
-    squares = (logs**2).sum(axis=-1) - logs.sum(axis=-1) ** 2 / size
-    return np.sqrt(np.maximum(squares, 0.0)), asking & (seen > 1)
+    # Centred first: the difference of two sums of squares would lose half of the digits.
+    logs = np.where(there, logs - (logs.sum(axis=-1) / size)[..., None], 0.0)
+    return np.sqrt((logs**2).sum(axis=-1)), asking & (seen > 1)

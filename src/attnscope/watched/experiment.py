@@ -13,6 +13,7 @@ from attnscope.claims.diagnosis import Diagnosis
 from attnscope.experiment import Experiment
 from attnscope.report.attention_maps import AttentionMaps
 from attnscope.report.figure import Figure
+from attnscope.report.one_axis import happenings, one_axis, speaking_table, worth_while
 from attnscope.report.overview import Overview
 from attnscope.report.page import Table
 from attnscope.trajectory import Readings
@@ -23,6 +24,7 @@ from attnscope.watched.diagnosis.uniform import UNIFORM
 from attnscope.watched.figures import figures_of, layer_name
 from attnscope.watched.maps import maps_of
 from attnscope.watched.overview import overview_of
+from attnscope.watched.theories import curves_of
 
 LONG = 12
 """A table with more rows is folded on the page."""
@@ -112,8 +114,9 @@ class Watched(Experiment):
         return found, note
 
     def figures(self, run: Readings) -> list[Figure]:
-        """Draw whatever was recorded."""
-        return figures_of(run.tree, self.spec, diagnose(run.tree))
+        """Draw whatever was recorded; several theories on one axis where they were asked for."""
+        made, curves = figures_of(run.tree, self.spec, diagnose(run.tree)), curves_of(run.tree)
+        return [*made[:1], one_axis(curves), *made[1:]] if worth_while(curves) else made
 
     def overview(self, run: Readings) -> Overview:
         """Return the loss, what began when, and maps of whatever was recorded."""
@@ -124,8 +127,10 @@ class Watched(Experiment):
         return maps_of(run.tree, self.spec)
 
     def tables(self, run: Readings) -> list[Table]:
-        """Tabulate when attention began, and where every recorded number began and ended."""
-        made = (_onset(run.tree, self.spec), _ends(run.tree))
+        """Tabulate when attention began, what theories announced, and single numbers."""
+        curves = curves_of(run.tree)
+        spoken = speaking_table(happenings(curves)) if worth_while(curves) else None
+        made = (spoken, _onset(run.tree, self.spec), _ends(run.tree))
         return [table for table in made if table is not None]
 
 

@@ -26,6 +26,7 @@ from attnscope.watching.facts import block_facts, optimizer_facts
 from attnscope.watching.introduction import describe
 from attnscope.watching.matrices import MATRICES, find_projections
 from attnscope.watching.moment import AttentionPoint, Evaluation, Moment, Reading
+from attnscope.watching.observed import THEORIES, as_observables
 from attnscope.watching.place import new_folder
 from attnscope.watching.points import Found, search
 from attnscope.watching.probe import Batch, Probe
@@ -50,7 +51,16 @@ from attnscope.watching.track import Every
 
 check_torch(torch.__version__)
 
-__all__ = ["Every", "Moment", "Reading", "Scope", "mass_on", "watch"]
+__all__ = [
+    "THEORIES",
+    "Every",
+    "Moment",
+    "Reading",
+    "Scope",
+    "as_observables",
+    "mass_on",
+    "watch",
+]
 
 
 def watch(

@@ -18,5 +18,5 @@ def test_events_are_read_and_the_floor_holds() -> None:
     assert events.sizes == {"event": 5, "seed": 1}
     assert float(events[0, 0]) > 0
     (figure,) = study.figures(run)
-    assert len(figure.panels) == 4
+    assert len(figure.panels) == 5
     assert len(study.tables(run)[0].rows) == 5

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 import xarray as xr
-from torch import Tensor, nn
 
 from attnscope.bounds import Count
 from attnscope.claims import Claim, above, below
-from attnscope.engines import Adam, Observable
+from attnscope.engines import Adam
 from attnscope.experiment import Problem
-from attnscope.models.relative_attention import RelativeTransformer
-from attnscope.probes.attention_shape import distance_to_uniform
-from attnscope.report import Figure, Mark, Panel, Rule, Table, each_seed
-from attnscope.studies._markov import BIGRAM, UNIGRAM, HeldOut, MarkovStudy, closest, entropies
-from attnscope.theory import zhai2023
+from attnscope.report import Figure, Line, Panel, Rule, Table
+from attnscope.report.one_axis import BEGUN, LOOKS_BACK, Curve, one_axis
+from attnscope.studies._markov import BIGRAM, UNIGRAM, HeldOut, MarkovStudy, closest
 from attnscope.theory.edelman2024 import STRATEGIES
 from attnscope.trajectory import Readings, crossing
+from attnscope.watching import THEORIES, as_observables
+from attnscope.watching.readings.rank_growth import stable_rank_of_change
 
-CIRCUITS = ("QK", "VO")
-BEGUN = 0.05
-"""Total variation to uniform attention from which on attention has begun, as in watched runs."""
 EVENTS = (
     "closest to the unigram rule (edelman2024)",
     "attention of layer 1 begins (li2023)",
@@ -53,42 +48,28 @@ class OneRun(MarkovStudy):
     citation = "Edelman 2024, Li 2023, Boix-Adsera 2023, Zhai 2023"
 
     def build(self, case: str, seed: int) -> Problem:
-        """Make a run, with everything that the theories ask for read at every record point."""
+        """Make a run; what theories ask for is read as :func:`attnscope.watch` reads it.
+
+        In double precision, so that rows of nearly uniform attention are told from their floor.
+        """
         held_out = HeldOut(self.task(case), self.held_out)
-        model = self.model(case, seed)
-        start = _products(model)
-
-        def ranks(module: nn.Module) -> Tensor:
-            return _stable_rank(_products(_own(module)) - start)
-
-        def shape(module: nn.Module) -> Tensor:
-            return _shape(_own(module), held_out.tokens)
-
-        read = (
-            *held_out.observables(layers=2),
-            Observable(
-                "rank",
-                ranks,
-                ("layer", "circuit"),
-                "",
-                "stable rank of the change of W_K W_Q^T and of W_V W_O^T",
-                {"circuit": CIRCUITS},
-            ),
-            Observable(
-                "shape",
-                shape,
-                ("layer", "measure"),
-                "",
-                "distance to uniform attention; entropy and its row floor over ln L",
-                {"measure": ("distance", "entropy", "floor")},
-            ),
-        )
-        return self.problem(model, self.task(case), seed, read)
+        model = self.model(case, seed).double()
+        readings = as_observables(model, THEORIES, probe=held_out.tokens)
+        phases = held_out.observables(layers=2)[:1]
+        return self.problem(model, self.task(case), seed, (*phases, *readings))
 
     def theory(self, run: Readings) -> dict[str, object]:
-        """Return the stable rank of the products at the start, which is that of random ones."""
-        found = [_stable_rank(_products(self.model(case, seed))) for case, seed in self.runs()]
-        return {"random_rank": (("run", "layer", "circuit"), torch.stack(found).numpy())}
+        """Return the stable rank of W_KᵀW_Q of layer 1 at the start, that of a random one."""
+        found = []
+        for case, seed in self.runs():
+            first = self.model(case, seed).layers[0]
+            key, query = (
+                each.weight.detach().double()  # type: ignore[union-attr, operator]
+                for each in (first.key, first.query)
+            )
+            nothing = torch.zeros_like(key)
+            found.append(float(stable_rank_of_change(key, query, nothing, nothing)))
+        return {"random_rank": ("run", found)}
 
     def events(self, run: Readings) -> xr.DataArray:
         """Return the step of every event, by seed; NaN for what does not come."""
@@ -99,12 +80,11 @@ class OneRun(MarkovStudy):
             there = near == number
             return steps.isel(step=there.argmax("step")).where(there.any("step")).astype(float)
 
-        distance = own.get("shape").isel(measure=0)
         found = [
             phase(UNIGRAM),
-            crossing(distance.isel(layer=0), BEGUN),
-            crossing(distance.isel(layer=1), BEGUN),
-            crossing(own.looks_back.isel(layer=0), 0.3),
+            crossing(own.onset_distance.isel(layer=0), BEGUN),
+            crossing(own.onset_distance.isel(layer=1), BEGUN),
+            crossing(own.mass_previous.isel(layer=0, head=0), LOOKS_BACK),
             phase(BIGRAM),
         ]
         plain = [xr.DataArray(each.to_numpy(), dims="seed") for each in found]
@@ -119,8 +99,9 @@ class OneRun(MarkovStudy):
 
         def rank(run: Readings, when: str) -> xr.DataArray:
             if when == "start":
-                return run.of("run").theory.random_rank.isel(layer=0, circuit=0)
-            own, at = run.of("run").rank.isel(layer=0, circuit=0), self.events(run).isel(event=3)
+                return run.of("run").theory.random_rank
+            own = run.of("run").rank_growth.isel(layer=0, head=0, product=0)
+            at = self.events(run).isel(event=3)
             picked = [
                 float(own.isel(seed=i).sel(step=step, method="nearest"))
                 if np.isfinite(step)
@@ -130,9 +111,8 @@ class OneRun(MarkovStudy):
             return xr.DataArray(picked, dims="seed")
 
         def slack(run: Readings, factor: float) -> xr.DataArray:
-            own = run.of("run").get("shape")
-            gap = own.isel(measure=1) - factor * own.isel(measure=2)
-            return gap.min(["step", "layer"])
+            own = run.of("run")
+            return (own.entropy - factor * own.entropy_floor).min(["step", "layer", "head"])
 
         def order(
             key: str,
@@ -194,68 +174,28 @@ class OneRun(MarkovStudy):
                 (2.0, "twice the floor"),
                 "zhai2023, for single rows",
                 "",
-                "least difference over layers and steps, over ln L",
+                "least difference over layers and steps (nats)",
             ),
         ]
 
     def figures(self, run: Readings) -> list[Figure]:
-        """Draw all four on one axis, with the events as rules of the first seed."""
-        own, events = run.of("run"), self.events(run).isel(seed=0).to_numpy()
+        """Draw all theories on one axis, as the report of a watched run does, phases first."""
+        own, steps = run.of("run"), run.kl["step"].to_numpy()
+        curves: dict[str, Curve] = {
+            name: (steps, own.get(name).isel(seed=0).to_numpy()) for name in THEORIES
+        }
         rules = tuple(
-            Rule(float(events[i]), name, vertical=True)
-            for i, name in ((0, "unigram rule"), (1, "layer 1 begins"), (4, "bigram rule"))
-            if np.isfinite(events[i])
+            Rule(float(self.events(run)[i, 0]), words, vertical=True)
+            for i, words in ((0, "unigram rule"), (4, "bigram rule"))
+            if np.isfinite(self.events(run)[i, 0])
         )
-
-        def panel(title: str, label: str, curves: dict[str, Any]) -> Panel:
-            marks: list[Mark] = []
-            for i, (name, reading) in enumerate(curves.items()):
-                marks += each_seed(reading.isel(seed=[0]), name, i)
-            return Panel(title, "step", label, (*marks, *rules))
-
-        shape = own.get("shape")
-        return [
-            Figure(
-                "one-run",
-                "Which theory speaks when",
-                "The first seed of a two-layer transformer on Markov chains. Vertical lines: the "
-                "unigram rule is closest, attention of layer 1 begins, the bigram rule is closest.",
-                (
-                    panel(
-                        "phases (edelman2024)",
-                        "KL (nats)",
-                        {
-                            f"from the {n} rule": own.kl.isel(answer=i)
-                            for i, n in enumerate(STRATEGIES)
-                        },
-                    ),
-                    panel(
-                        "onset (li2023)",
-                        "distance to uniform attention",
-                        {f"layer {i + 1}": shape.isel(layer=i, measure=0) for i in range(2)},
-                    ),
-                    panel(
-                        "rank (boix2023)",
-                        "stable rank of the change",
-                        {
-                            f"{c}, layer {i + 1}": own.rank.isel(layer=i, circuit=j)
-                            for i in range(2)
-                            for j, c in enumerate(CIRCUITS)
-                        },
-                    ),
-                    panel(
-                        "entropy and floor (zhai2023)",
-                        "share of ln L",
-                        {
-                            f"{m}, layer {i + 1}": shape.isel(layer=i, measure=j)
-                            for i in range(2)
-                            for j, m in ((1, "entropy"), (2, "floor"))
-                        },
-                    ),
-                ),
-                columns=2,
-            )
-        ]
+        lines = tuple(
+            Line(steps, own.kl.isel(seed=0, answer=i).to_numpy(), f"from the {name} rule", i)
+            for i, name in enumerate(STRATEGIES)
+        )
+        phases = Panel("phases (edelman2024)", "step", "KL (nats)", (*lines, *rules))
+        caption = "The first seed of a two-layer transformer on Markov chains."
+        return [one_axis(curves, 1, more=[phases], caption=caption)]
 
     def tables(self, run: Readings) -> list[Table]:
         """Tabulate the events."""
@@ -266,45 +206,3 @@ class OneRun(MarkovStudy):
         )
         head = ("event", "mean step", "first", "last")
         return [Table("events", "Which theory speaks when, over seeds", head, rows)]
-
-
-def _own(module: nn.Module) -> RelativeTransformer:
-    assert isinstance(module, RelativeTransformer)
-    return module
-
-
-def _products(model: RelativeTransformer) -> Tensor:
-    """Return W_K W_Q^T and W_V W_O^T of every layer, shape (layer, circuit, d, d)."""
-    with torch.no_grad():
-        found = [
-            torch.stack(
-                [
-                    each.key.weight.T @ each.query.weight,  # type: ignore[union-attr, operator]
-                    each.value.weight.T @ each.output.weight.T,  # type: ignore[union-attr, operator]
-                ]
-            )
-            for each in model.layers
-        ]
-    return torch.stack(found).double()
-
-
-def _stable_rank(matrices: Tensor) -> Tensor:
-    """Return the squared Frobenius norm over the squared spectral norm; NaN for 0."""
-    values = torch.linalg.svdvals(matrices)
-    return values.square().sum(dim=-1) / values[..., 0].square()
-
-
-def _shape(model: RelativeTransformer, tokens: Tensor) -> Tensor:
-    answer, length = model.answer(tokens), tokens.shape[1]
-    see = np.broadcast_to(
-        np.tril(np.ones((length, length), dtype=bool)), (len(tokens), length, length)
-    )
-    keys = np.arange(2, length + 1)
-    found = []
-    for weights, logits in zip(answer.attention, answer.attention_logits, strict=True):
-        own = logits[:, 1:].double()
-        floor = zhai2023.entropy_floor(zhai2023.row_scale(own), keys) / np.log(keys)
-        entropy = entropies(own).numpy() / np.log(keys)
-        distance = distance_to_uniform(weights[:, None].numpy(), see)
-        found.append([float(distance[0]), entropy.mean(), floor.mean()])
-    return torch.tensor(found, dtype=torch.float64)
