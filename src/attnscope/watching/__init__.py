@@ -26,13 +26,13 @@ from attnscope.watching.facts import block_facts, optimizer_facts
 from attnscope.watching.introduction import describe
 from attnscope.watching.matrices import MATRICES, find_projections
 from attnscope.watching.moment import AttentionPoint, Evaluation, Moment, Reading
-from attnscope.watching.observed import THEORIES, as_observables
 from attnscope.watching.place import new_folder
 from attnscope.watching.points import Found, search
 from attnscope.watching.probe import Batch, Probe
 from attnscope.watching.readings import catalogue
 from attnscope.watching.readings.attention import mass_on
 from attnscope.watching.readings.embeddings import WordNumbers, read_words
+from attnscope.watching.readings.observed import THEORIES, as_observables
 from attnscope.watching.readings.offer import WatchedModel
 from attnscope.watching.readings.topics import Topics, read_topics
 from attnscope.watching.readings.weights import blocks, unrecognised
