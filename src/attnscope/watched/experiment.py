@@ -11,9 +11,9 @@ import xarray as xr
 
 from attnscope.claims.diagnosis import Diagnosis
 from attnscope.experiment import Experiment
+from attnscope.experiment.one_axis import happenings, one_axis, speaking_table, worth_while
 from attnscope.report.attention_maps import AttentionMaps
 from attnscope.report.figure import Figure
-from attnscope.report.one_axis import happenings, one_axis, speaking_table, worth_while
 from attnscope.report.overview import Overview
 from attnscope.report.page import Table
 from attnscope.trajectory import Readings

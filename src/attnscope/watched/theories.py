@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xarray as xr
 
-from attnscope.report.one_axis import VIEWS, Curve
+from attnscope.experiment.one_axis import VIEWS, Curve
 from attnscope.watched.course import course
 
 AXES = (("layer",), ("layer", "head"), ("layer", "head", "product"))

@@ -12,8 +12,8 @@ from attnscope.bounds import Count
 from attnscope.claims import Claim, above, below
 from attnscope.engines import Adam
 from attnscope.experiment import Problem
+from attnscope.experiment.one_axis import BEGUN, LOOKS_BACK, Curve, one_axis
 from attnscope.report import Figure, Line, Panel, Rule, Table
-from attnscope.report.one_axis import BEGUN, LOOKS_BACK, Curve, one_axis
 from attnscope.studies._markov import BIGRAM, UNIGRAM, HeldOut, MarkovStudy, closest
 from attnscope.theory.edelman2024 import STRATEGIES
 from attnscope.trajectory import Readings, crossing

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnscope.report.figure import Line, Rule
-from attnscope.report.one_axis import (
+from attnscope.experiment.one_axis import (
     Curve,
     happenings,
     one_axis,
@@ -13,6 +12,7 @@ from attnscope.report.one_axis import (
     speaking_table,
     worth_while,
 )
+from attnscope.report.figure import Line, Rule
 
 STEPS = np.array([0, 10, 20, 30])
 
