@@ -149,6 +149,7 @@ class Emergence(Study):
         length = 2 * min(LONGEST, context // 2)
         ids = torch.from_numpy(repeated_ids(self.probes, length, self.words, seed))
 
+        @torch.no_grad()
         def score(module: nn.Module) -> Tensor:
             assert isinstance(module, RelativeTransformer)
             weights = module.answer(ids).attention
