@@ -26,6 +26,7 @@ FAKE: Any = SimpleNamespace(type="fake")
 NAMED = torch.device("privateuseone")
 """The same for programs that move tensors by ``.to(device)``, which takes no other object."""
 ATEN = torch.ops.aten
+IS_CPU = Tensor.is_cpu.__get__  # type: ignore[attr-defined]
 MAY_MIX = {
     ATEN.copy_.default: "copied",
     ATEN.index.Tensor: "looked up",
@@ -34,10 +35,23 @@ MAY_MIX = {
     ATEN._index_put_impl_.default: "looked up",
 }
 """Operations that a GPU allows on tensors from both sides."""
+PACKING = {
+    ATEN._pack_padded_sequence.default,
+    ATEN._pack_padded_sequence_backward.default,
+    ATEN._pad_packed_sequence.default,
+}
+"""Operations that want lengths, and give counts, on the host."""
 
 
 def _storages(tensor: Tensor) -> list[Any]:
-    return [tensor.untyped_storage()]
+    if tensor.layout is torch.strided:
+        return [tensor.untyped_storage()]
+    with _disable_current_modes():
+        if tensor.layout is torch.sparse_coo:
+            parts = [tensor._indices(), tensor._values()]
+        else:
+            parts = [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
+        return [part.untyped_storage() for part in parts]
 
 
 class Sides(TorchDispatchMode):
@@ -47,6 +61,8 @@ class Sides(TorchDispatchMode):
         super().__init__()
         self.there: dict[int, Any] = {}
         self.passed: Counter[str] = Counter()
+        self.within = 0
+        """Calls under way of functions that were given a tensor of the device."""
 
     def is_there(self, tensor: Tensor) -> bool:
         return any(each._cdata in self.there for each in _storages(tensor))
@@ -62,7 +78,13 @@ class Sides(TorchDispatchMode):
         tensors = [t for t in tree_flatten((args, kwargs))[0] if isinstance(t, Tensor)]
         sides = [self.is_there(t) for t in tensors]
         out = func(*args, **(kwargs or {}))
+        if not tensors and self.within and isinstance(out, Tensor):
+            return self.put(out)  # It is made beside the tensors that the function was given.
         if not any(sides):
+            return out
+        if func in PACKING:
+            parts = out if isinstance(out, tuple) else (out,)
+            self.put(parts[0])
             return out
         if func is ATEN._local_scalar_dense.default:
             self.passed["read"] += 1
@@ -97,9 +119,22 @@ def fake_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sides]:
         def __torch_function__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
+            if func == IS_CPU:
+                return not sides.is_there(args[0])
             # A program says "cpu" or asks a tensor, which says that it is on the CPU.
             if func in placement.BORN and isinstance((kwargs or {}).get("device"), torch.device):
                 kwargs = {name: value for name, value in kwargs.items() if name != "device"}
+            if func is Tensor.to and any(isinstance(each, torch.device) for each in args):
+                return self.moved(args[0])  # to where another tensor is
+            given = tree_flatten((args, kwargs))[0]
+            if func not in placement.BORN and any(
+                isinstance(each, Tensor) and sides.is_there(each) for each in given
+            ):
+                sides.within += 1
+                try:
+                    return super().__torch_function__(func, types, args, kwargs)
+                finally:
+                    sides.within -= 1
             return super().__torch_function__(func, types, args, kwargs)
 
         def born(self, func: Any, args: Any, kwargs: Any) -> Tensor:

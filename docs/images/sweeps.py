@@ -122,12 +122,20 @@ def certificate(tree: xr.DataTree) -> Figure:
               f"HD >= Nn, and at {int((own & ~there).sum())} of {int((~there).sum())} with HD < Nn")
         wide = own.sel(width=slice(6, None))
         print(f"  with width >= 6: {int(wide.sum())} of {wide.size}")
+    every = tree["findings"].to_dataset()
+    for claim in ("rate", "path", "certificate"):
+        own = every.sel(claim=claim)
+        counts = {v: int((own.verdict == v).sum()) for v in ("holds", "fails", "undecided")}
+        print(f"{claim}: {counts}, control fails at {int((own.control_fails == 1).sum())}")
     return next(each for each in figures_of(tree, study_of(tree)) if each.name == "phase-fits")
 
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     for name, draw in (("sen", corollary), ("onset", onset), ("song", certificate)):
+        if not (folder / name).exists():
+            print(f"{name}: no such sweep in {folder}, its picture stays")
+            continue
         figure = draw(attnscope.open_sweep(folder / name))
         (drawn,) = save(figure, HERE, ("png",))
         drawn.replace(HERE / f"sweep-{name}.png")

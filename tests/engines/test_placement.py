@@ -17,23 +17,15 @@ from attnscope.engines import Descent, Given, Linear, Memory, Observable, Record
 from attnscope.engines.placement import placed
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem, Study
+from attnscope.models.topic_objective import TopicObjective
+from attnscope.models.topic_transformer import TopicTransformer
+from attnscope.tasks.topic_documents import TopicDocuments, TopicStream
 from fake_device import FAKE, fake_device
 from toy_study import Bowl, Point
 
 META = torch.device("meta")
 SHIFT = torch.zeros(2)
-COUNTED = {
-    "li2023.attention": "counts the words of documents on the host",
-    "li2023.multilayer": "picks the selected positions, so shapes depend on values",
-    "li2023.one_onset": "counts the words of documents on the host",
-    "li2023.onset": "counts the words of documents on the host",
-    "li2023.topic_documents": "counts the words of documents on the host",
-    "li2023.two_stage": "counts the words of documents on the host",
-    "lu2021.cnn": "finds the distinct pairs of words, so shapes depend on values",
-    "predict.labelled": "reads lengths of padded sequences on the host",
-    "snell2021.agreement": "reads lengths of padded sequences on the host",
-}
-"""Studies whose loss looks at values, which `meta` does not have, and at which."""
+pytestmark = pytest.mark.xdist_group("devices")  # Images and texts are prepared once.
 
 
 class Few(Memory):
@@ -66,38 +58,33 @@ def test_a_study_and_its_gradient_are_on_meta_as_a_whole(name: str) -> None:
     size = getattr(engine, "batch_size", None)
     rows = () if size is None else (torch.arange(size, device="cpu"),)
 
-    def evaluate() -> None:
-        with placed(META, problem.model, problem.loss) as (loss,):
-            value = loss(problem.model, *rows)
-            assert value.device == META
-            learns = [p for p in problem.model.parameters() if p.requires_grad]
-            torch.autograd.grad(value, learns, allow_unused=True)
-
-    if name in COUNTED:
-        with pytest.raises((NotImplementedError, RuntimeError), match=r"[Mm]eta|data-independent"):
-            evaluate()
-    else:
-        evaluate()
+    with placed(META, problem.model, problem.loss) as (loss,):
+        value = loss(problem.model, *rows)
+        assert value.device == META
+        learns = [p for p in problem.model.parameters() if p.requires_grad]
+        torch.autograd.grad(value, learns, allow_unused=True)
     assert {p.device.type for p in problem.model.parameters()} == {"cpu"}
 
 
 def recorded(study: Study, case: str, seed: int) -> Memory:
-    memory = Few(3)
+    memory = Few(2)
     torch.manual_seed(0)
     study.job(case, seed).execute(memory, None)
     return memory
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["li2023.onset", "li2023.topic_documents", "li2023.two_stage", "li2023.embedding"],
-)
+@pytest.mark.usefixtures("data_if_here")
+@pytest.mark.parametrize("name", trained())
 def test_a_run_on_a_device_is_the_run_on_the_cpu(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = load(name).at("quick")
     assert isinstance(study, Study)
-    case, seed = study.runs()[-1]
+    case, seed = study.runs()[study.rounds()[0][-1]]
+    try:
+        study.build(case, seed)
+    except (AttnscopeError, ImportError) as error:
+        pytest.skip(str(error))
     here = recorded(study, case, seed)
     with fake_device(monkeypatch) as sides:
         there = recorded(study, case, seed)
@@ -141,6 +128,19 @@ def test_recording_passes_nothing_between_the_devices_at_steps_that_are_not_read
         }
         # A step reads its loss, and whether its gradient is finite; nothing else passes.
         assert {kind: n for kind, n in more.items() if n} == {"read": 200}
+
+
+def test_fresh_documents_are_counted_on_the_host_and_nothing_of_them_comes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    task = TopicDocuments(topics=3, words=4)
+    loss = TopicObjective(TopicStream(task, 0))
+    model = TopicTransformer(task.vocabulary, attention="learned", attention_dim=2)
+    with fake_device(monkeypatch) as sides, placed(FAKE, model, loss) as (there,):
+        sides.passed.clear()
+        value = there(model, torch.arange(5, device="cpu"))
+        torch.autograd.grad(value, [p for p in model.parameters() if p.requires_grad])
+        assert set(sides.passed) == {"moved"}
 
 
 def test_a_tensor_that_was_forgotten_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

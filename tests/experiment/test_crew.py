@@ -39,6 +39,29 @@ def test_a_node_that_is_killed_costs_no_run_and_no_bit() -> None:
     assert "1 nodes killed, 0 of 8 runs lost, 0 of" in done.stdout
 
 
+def test_a_live_cluster_does_what_this_computer_does_and_the_rest_is_sentences() -> None:
+    done = python("-m", "torture.head")
+    assert done.returncode == 0, done.stdout + done.stderr
+    study, deadly, sweep, room, auto, *versions = done.stdout.splitlines()
+    assert (study, auto) == ("study same", "auto same")
+    assert re.match(
+        r"deadly: 2 of 6 points could not be done; the first, much = 3, epochs = [56]0: it took "
+        r"its process with it \(exit code -9: the system ended it, as it does when memory runs out",
+        deadly,
+    )
+    assert sweep == f"sweep same {['failed'] * 2 + ['finished'] * 4}"
+    assert "takes 1 processors and 100000 GB of memory, and no node of the cluster has" in room
+    for on, said in zip(("auto", "ray://127.0.0.1:"), versions, strict=True):
+        assert said.startswith(f"version: on = '{on}")
+        assert "the cluster there has other versions (Version mismatch: " in said
+
+
+def test_a_sweep_whose_node_is_killed_loses_no_point_and_no_bit() -> None:
+    done = python("-m", "torture.nodes", "--sweep", "--kills", "1", "--epochs", "3000")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 nodes killed, 0 of 4 points lost, 0 of" in done.stdout
+
+
 STOPPED = """
 import os, signal, sys
 import attnscope, ray

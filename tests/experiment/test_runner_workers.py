@@ -41,5 +41,5 @@ def test_a_worker_that_is_killed_is_told_of(tmp_path: Path) -> None:
 
     if not Path(f"/proc/self/task/{os.getpid()}/children").exists():
         pytest.skip("child processes are looked up in /proc")
-    with pytest.raises(AttnscopeError, match=r"a worker process died \(exit code -9\).*--resume"):
+    with pytest.raises(AttnscopeError, match=r"a worker process died \(exit code -9: .*--resume"):
         attnscope.run(study, tmp_path / "run", workers=2, listener=kill)

@@ -28,7 +28,16 @@ def test_a_computer_that_belongs_to_no_cluster_is_told_so(monkeypatch: pytest.Mo
         pass
 
 
-@pytest.mark.parametrize("given", [{"cpus": 0}, {"gpus": -1.0}, {"gpus": float("nan")}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"cpus": 0},
+        {"gpus": -1.0},
+        {"gpus": float("nan")},
+        {"memory": -1.0},
+        {"memory": float("nan")},
+    ],
+)
 def test_what_a_run_takes_has_bounds(given: dict[str, float]) -> None:
     with pytest.raises(AttnscopeError, match="expected"):
         Needs(**given)  # type: ignore[arg-type]
@@ -41,6 +50,8 @@ def test_what_a_run_takes_has_bounds(given: dict[str, float]) -> None:
         (Needs(2), {"CPU": 5.0}, 2),
         (Needs(1, 0.5), {"CPU": 8.0, "GPU": 1.0}, 2),
         (Needs(1, 1), {"CPU": 8.0}, 0),
+        (Needs(memory=4), {"CPU": 8.0, "memory": 9e9}, 2),
+        (Needs(memory=4), {"CPU": 8.0}, 0),
         (Needs(), {}, 0),
     ],
 )

@@ -12,6 +12,7 @@ import worker_jobs as jobs
 
 from attnscope.errors import AttnscopeError
 from attnscope.workers import Here, Pool
+from attnscope.workers.process import BY_SYSTEM, KILLED, JobFailed
 
 
 def listen(pool: Pool, hear: Callable[[int, str, Any], None]) -> None:
@@ -58,9 +59,17 @@ def test_other_jobs_are_done_after_a_bug_and_a_sentence() -> None:
 def test_a_killed_worker_is_told_of_and_the_other_goes_on() -> None:
     heard: list[tuple[int, str, Any]] = []
     pool = Pool(jobs.fails, [(3,), (0,), (4,)], workers=2)
-    with pytest.raises(AttnscopeError, match=r"a worker process died \(exit code -9\).*--resume"):
+    with pytest.raises(AttnscopeError, match=r"a worker process died \(exit code -9: .*--resume"):
         listen(pool, lambda *message: heard.append(message))
-    assert sorted(heard) == [(1, "done", 0), (2, "done", 4)]
+    assert sorted(heard) == [(0, "lost", KILLED + BY_SYSTEM), (1, "done", 0), (2, "done", 4)]
+
+
+def test_a_worker_that_dies_of_its_job_is_replaced() -> None:
+    heard: list[tuple[int, str]] = []
+    pool = Pool(jobs.fails, [(3,), (3,), (0,), (3,), (0,)], workers=1)
+    with pytest.raises(JobFailed, match="as it does when memory runs out"):
+        listen(pool, lambda number, kind, _: heard.append((number, kind)))
+    assert heard == [(0, "lost"), (1, "lost"), (2, "done"), (3, "lost"), (4, "done")]
 
 
 def test_a_job_that_cannot_be_sent_is_a_sentence() -> None:
@@ -121,7 +130,7 @@ def test_a_killed_worker_does_not_keep_the_other_waiting_for_jobs() -> None:
 
     with pytest.raises(AttnscopeError, match="a worker process died"):
         listen(pool, hear)
-    assert done == [1, 2]
+    assert sorted(done) == [0, 1, 2]
 
 
 def test_what_is_said_while_stopping_is_heard_afterwards() -> None:

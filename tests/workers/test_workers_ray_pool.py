@@ -165,7 +165,7 @@ def test_a_job_whose_node_is_lost_goes_on_with_what_has_been_kept() -> None:
     [
         (said("bug", "Traceback\nValueError: no"), "ValueError: no"),
         ([Death("exit code -9", "")], "exit code -9: the system ended it, as it does when memory"),
-        (RayError("killed: the node is Out of Memory"), "its node ran out of memory"),
+        (RayError("killed: the node is Out of Memory"), "its node ran out of memory: expected"),
     ],
 )
 def test_a_job_that_breaks_on_every_try_is_tried_elsewhere_and_then_said(
@@ -183,6 +183,7 @@ def test_a_job_that_breaks_on_every_try_is_tried_elsewhere_and_then_said(
     )
     assert "What it had sent is kept: run again with --resume." in str(caught.value)
     assert {(1, "done"), (2, "done")} <= set(messages)
+    assert [kind for number, kind in messages if number == 0] in (["lost"], ["bug"])
     assert sum(args[0] == "a" for _, args in ray.started) == ray_pool.TRIES
 
 
@@ -209,6 +210,26 @@ def test_a_run_that_no_node_can_do_is_refused_at_once() -> None:
     ray = Ray(lambda *_: [said("done")])
     with pytest.raises(AttnscopeError, match=r"a run takes 4 processors and 1 GPUs, and no node"):
         pool_of(ray, [("a", 0)], needs=Needs(4, 1))
+
+
+@pytest.mark.parametrize("answer", [RayError("Out of Memory"), [Death("exit code 1", "")]])
+def test_a_cluster_where_nothing_can_begin_is_a_sentence(
+    answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = Ray(lambda *_: [said("done")])
+    made = ray.seat
+
+    def seat(*args: Any) -> Actor:
+        actor = made(*args)
+        actor.answers = deque([answer])
+        return actor
+
+    monkeypatch.setattr(ray, "seat", seat)
+    pool = pool_of(ray, [("a", 0), ("b", 0)])
+    with pytest.raises(AttnscopeError, match="20 processes ended one after the other"):
+        pool.listen(lambda *_: None)
+    pool.stop()
+    assert not ray.started
 
 
 def test_a_cluster_without_nodes_is_waited_for_and_then_said(

@@ -9,7 +9,7 @@ from attnscope.cli.arguments import real, whole
 
 
 def add_where(group: Any) -> None:
-    """Add ``--on``, ``--cpus``, ``--gpus`` and ``--device``."""
+    """Add ``--on``, ``--cpus``, ``--gpus``, ``--memory`` and ``--device``."""
     group.add_argument(
         "--on",
         metavar="WHERE",
@@ -22,6 +22,13 @@ def add_where(group: Any) -> None:
     )
     group.add_argument(
         "--gpus", type=real, metavar="X", default=0.0, help="GPUs a run takes of a node"
+    )
+    group.add_argument(
+        "--memory",
+        type=real,
+        metavar="GB",
+        default=0.0,
+        help="gigabytes of a node that are kept free for a run",
     )
     add_device(group)
 
@@ -38,4 +45,4 @@ def add_device(group: Any) -> None:
 
 def place_of(options: Namespace) -> dict[str, Any]:
     """Return what those flags say, for :func:`attnscope.run`."""
-    return {"on": options.on, "cpus": options.cpus, "gpus": options.gpus, "device": options.device}
+    return {name: getattr(options, name) for name in ("on", "cpus", "gpus", "memory", "device")}

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from attnscope.errors import AttnscopeError
+from attnscope.tasks.host import HOST, carry_note
 
 LEAVES = (str, bytes, int, float, complex, type(None), type, ModuleType, np.ndarray)
 """What holds no tensor, or belongs to everybody."""
@@ -148,7 +149,7 @@ def placed(device: torch.device, model: nn.Module, *others: Any) -> Iterator[tup
         if is_on(tensor, device) or not tensor.is_leaf:
             return tensor
         pairs.append((tensor, _copy(tensor, device)))
-        return pairs[-1][1]
+        return carry_note(*pairs[-1])
 
     def back(tensor: Tensor) -> Tensor:
         return _copy(tensor, torch.device("cpu")) if is_on(tensor, device) else tensor
@@ -157,7 +158,7 @@ def placed(device: torch.device, model: nn.Module, *others: Any) -> Iterator[tup
     learns = {id(each) for each in (*model.parameters(), *model.buffers())}
     try:
         move(model)
-        with (placement := Placement(device)), _arrays_moved(placement):
+        with (placement := Placement(device)), _arrays_moved(placement), _hosting(placement):
             yield move(others)
     finally:
         move.undo()
@@ -193,11 +194,23 @@ def is_on(tensor: Tensor, device: torch.device) -> bool:
 def _arrays_moved(placement: Placement) -> Iterator[None]:
     """Have what is made of NumPy arrays on the device too; no mode of PyTorch hears of that."""
     before = torch.from_numpy
-    torch.from_numpy = lambda ndarray: placement.moved(before(ndarray))
+    torch.from_numpy = lambda ndarray: (
+        before(ndarray) if placement.resting else placement.moved(before(ndarray))
+    )
     try:
         yield
     finally:
         torch.from_numpy = before
+
+
+@contextlib.contextmanager
+def _hosting(placement: Placement) -> Iterator[None]:
+    """Let tasks make batches on the host; see :mod:`attnscope.tasks.host`."""
+    token = HOST.set(placement)
+    try:
+        yield
+    finally:
+        HOST.reset(token)
 
 
 class Placement(TorchFunctionMode):
@@ -209,13 +222,26 @@ class Placement(TorchFunctionMode):
 
     def __init__(self, device: torch.device) -> None:
         super().__init__()
-        self.device = device
+        self.device, self.resting = device, False
+
+    def on_host(self, make: Callable[[], Any]) -> Any:
+        """Return what is made with numbers of the host, on the device."""
+        if self.resting:
+            return make()
+        self.resting = True
+        try:
+            made = make()
+        finally:
+            self.resting = False
+        return _Move(lambda tensor: carry_note(tensor, self.moved(tensor)))(made)
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """Add the device to what makes a tensor and does not say where."""
         kwargs = kwargs or {}
+        if self.resting:
+            return func(*args, **kwargs)
         if func is Tensor.numpy or func is Tensor.__array__:
             return func(self.home(args[0].detach()), *args[1:], **kwargs)
         if func not in BORN or kwargs.get("device") is not None or kwargs.get("out") is not None:

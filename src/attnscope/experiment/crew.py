@@ -66,7 +66,7 @@ def crew_for(on: str, workers: int | None, needs: Needs) -> Iterator[Crew]:
         if needs != ONE:
             raise AttnscopeError(
                 f"a run that takes {needs} without a cluster: expected on = {WAYS[9:]} beside "
-                "cpus or gpus."
+                "cpus, gpus or memory."
             )
         yield partial(_nearby, workers)
         return

@@ -44,6 +44,7 @@ def run(
     on: str = LOCAL,
     cpus: int = 1,
     gpus: float = 0.0,
+    memory: float = 0.0,
     device: str | None = None,
 ) -> xr.DataTree:
     """Run an experiment and return its trajectory.
@@ -68,6 +69,7 @@ def run(
             here, and is the same to the last bit.
         cpus: processors that a run takes of a node of a cluster.
         gpus: graphics processors that it takes.
+        memory: gigabytes that are kept free for it there.
         device: where tensors lie while a model is trained: ``"cpu"``, ``"cuda"``, ``"mps"``, or
             ``"auto"`` for the first of cuda, mps and cpu that is there. ``ATTNSCOPE_DEVICE`` or
             the CPU unless given.
@@ -86,7 +88,7 @@ def run(
     if resume + again + overwrite > 1:
         raise AttnscopeError("expected one of resume, again and overwrite at most.")
     check_way(on)
-    needs = Needs(cpus, gpus)
+    needs = Needs(cpus, gpus, memory)
     path = Path(out) if out is not None else RUNS / experiment.identity()
 
     def fill(new: RunFolder) -> None:

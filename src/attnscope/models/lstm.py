@@ -106,8 +106,7 @@ class LSTM(nn.LSTM):
         """
         lengths = row_lengths(ids.shape, mask)
         if lengths is None:
-            lengths = torch.full((len(ids),), ids.shape[1])
-        lengths = lengths.cpu()
+            lengths = torch.full((len(ids),), ids.shape[1], device="cpu")
         packed = pack_padded_sequence(ids, lengths, batch_first=True, enforce_sorted=False)
         distinct, where = packed.data.unique(return_inverse=True)
         vectors = table[distinct]
@@ -221,7 +220,7 @@ def run_padded(
     if lengths is None:
         out, last = cell(x, before)
     else:
-        packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
         if isinstance(cell, nn.LSTM) and x.is_cpu:
             data, last = lstm_packed(cell, packed, start)
             packed = packed._replace(data=data)

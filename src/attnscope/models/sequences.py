@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
+from attnscope.tasks.host import words_of_rows
 
 
 def check_ids(side: str, ids: Tensor, vocabulary: int | None = None) -> None:
@@ -32,7 +33,7 @@ def check_ids(side: str, ids: Tensor, vocabulary: int | None = None) -> None:
 
 
 def row_lengths(shape: tuple[int, ...], mask: Tensor | None) -> Tensor | None:
-    """Return the number of words of every row, or ``None`` where nothing is padded.
+    """Return the number of words of every row on the host, or ``None`` where nothing is padded.
 
     Args:
         shape: rows and positions.
@@ -44,7 +45,9 @@ def row_lengths(shape: tuple[int, ...], mask: Tensor | None) -> Tensor | None:
         raise AttnscopeError(
             f"mask of shape {tuple(mask.shape)}: expected {tuple(shape)}, as the sequences."
         )
-    lengths = mask.sum(dim=1)
+    if (known := words_of_rows(mask)) is not None:
+        return torch.as_tensor(known, device="cpu")  # Nobody has to wait for a device.
+    lengths = mask.sum(dim=1).cpu()
     empty = (lengths == 0).nonzero()
     if len(empty):
         raise AttnscopeError(

@@ -186,10 +186,10 @@ class TopicObjective(_Objective):
         if model.single:
             return super()._data_loss(model, rows)
         documents = self.batch(rows)
-        out, originals = model(documents), documents.ids[documents.selected]
+        out, originals = model(documents), documents.ids[documents.places]
         weights = documents.weights.to(out.dtype)
         if not self.masked_queries:
-            weights = weights * (documents.visible[documents.selected] != MASK)
+            weights = weights * (documents.visible[documents.places] != MASK)
         target = torch.zeros_like(out).scatter_(1, originals[:, None], weights[:, None])
         return _loss(self.kind, out, target)
 

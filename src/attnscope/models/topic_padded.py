@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def padded_logits(model: TopicTransformer, documents: Documents) -> Tensor:
     """Return the output at the selected positions, in reading order, ``(position, word)``."""
     *_, (hidden, _) = _layers(model, documents)
-    out = hidden[documents.selected] @ model.decoder().T
+    out = hidden[documents.places] @ model.decoder().T
     bias = model.output_bias if model.b_pred is None else model.b_pred
     return out if bias is None else out + bias
 

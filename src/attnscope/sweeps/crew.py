@@ -80,8 +80,8 @@ def crew_for(
         return
     if needs != Needs():
         raise AttnscopeError(
-            f"a point that takes {needs} without a cluster: expected on = {WAYS[9:]} beside cpus "
-            "or gpus."
+            f"a point that takes {needs} without a cluster: expected on = {WAYS[9:]} beside "
+            "cpus, gpus or memory."
         )
     side_by_side = min(workers or os.cpu_count() or 1, most)
     if side_by_side == 1:

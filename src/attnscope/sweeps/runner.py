@@ -25,6 +25,7 @@ from attnscope.trajectory.lock import Lock
 from attnscope.trajectory.staging import clear, new_folder
 from attnscope.workers import Pool
 from attnscope.workers.cluster import LOCAL, Needs, check_way
+from attnscope.workers.process import LOST, JobFailed
 
 MANY = 64
 """Points that refining may ask for at once, about."""
@@ -55,6 +56,7 @@ def sweep(
     on: str = LOCAL,
     cpus: int = 1,
     gpus: float = 0.0,
+    memory: float = 0.0,
     device: str | None = None,
 ) -> xr.DataTree:
     """Run a study at every point of a grid of settings.
@@ -82,6 +84,7 @@ def sweep(
         on: where points are done, as for :func:`attnscope.run`: here, or on a Ray cluster.
         cpus: processors that a point takes of a node of a cluster.
         gpus: graphics processors that it takes.
+        memory: gigabytes that are kept free for it there.
         device: where tensors lie while a model is trained, as for :func:`attnscope.run`.
 
     Returns:
@@ -100,7 +103,7 @@ def sweep(
     if refine is not None:
         refinement = Refinement(grid, refine, within, most_seeds or 4 * study.seeds)
     check_way(on)
-    needs = Needs(cpus, gpus)
+    needs = Needs(cpus, gpus, memory)
     path = Path(out) if out is not None else RUNS / name_of(grid)
     with (
         choosing(device, check=on == LOCAL),
@@ -261,7 +264,7 @@ def _go(
         raise AttnscopeError(
             f"{len(turn.failed)} of {turn.total} points could not be done; the first, "
             f"{said(values)}: {why} The others are kept in {folder.path}; the same command tries "
-            "again."
+            f"again.\n{turn.printed}".rstrip()
         )
 
 
@@ -275,6 +278,8 @@ def _listen(turn: _Turn, stop: Stop) -> None:
                 jobs.listen(turn.hear)
         else:
             jobs.listen(turn.hear)  # It looks between two messages whether somebody asked to end.
+    except JobFailed as error:
+        turn.printed = str(error).partition("\n")[2]  # Points that failed are told of together.
     finally:
         jobs.stop()
         jobs.rest(turn.hear)
@@ -299,6 +304,7 @@ class _Turn:
         self.failed: list[tuple[dict[str, Any], str]] = []
         self.total = self.complete = 0
         self.jobs: Jobs | None = None
+        self.printed = ""
 
     def ask(self, points: Sequence[Mapping[str, Any]], seeds: int | None = None) -> None:
         """Want points, with so many seeds; those that are there count as done."""
@@ -352,9 +358,8 @@ class _Turn:
             self.fractions.pop(number, None)
             if self.refinement is not None:
                 self.ask_more()
-        elif kind in ("sorry", "bug"):
-            why = value if kind == "sorry" else f"{value.strip().splitlines()[-1]}."
-            self.failed.append((values, why))
+        elif kind in ("sorry", "bug", LOST):
+            self.failed.append((values, why := _why(kind, value)))
             self.writer.note(values, None, {"outcome": "failed", "status": why, "findings": {}})
             if len(self.failed) >= HOPELESS and not self.complete:
                 raise AttnscopeError(
@@ -364,6 +369,12 @@ class _Turn:
         if self.listener is not None:
             done = self.complete + sum(self.fractions.values())
             self.listener(done, self.total, self.complete, row)
+
+
+def _why(kind: str, value: str) -> str:
+    if kind == LOST:
+        return f"it took its process with it ({value})."
+    return value if kind == "sorry" else f"{value.strip().splitlines()[-1]}."
 
 
 def is_done(row: Mapping[str, Any], seeds: int) -> bool:

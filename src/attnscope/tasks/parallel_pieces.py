@@ -15,6 +15,7 @@ from torch import Tensor
 
 from attnscope.datasets.kinds import ParallelText
 from attnscope.errors import AttnscopeError
+from attnscope.tasks.host import padding
 from attnscope.tasks.pieces import UNKNOWN, Pieces, trained_pieces
 from attnscope.tasks.sequence_pairs import END, PAD, SequencePairs
 
@@ -257,4 +258,4 @@ def _side_by_side(rows: list[NDArray[np.int64]]) -> tuple[Tensor, Tensor | None]
     ids = np.full((len(rows), int(lengths.max())), PAD)
     mask = np.arange(ids.shape[1]) < lengths[:, None]
     ids[mask] = np.concatenate(rows)
-    return torch.from_numpy(ids), None if mask.all() else torch.from_numpy(mask)
+    return torch.from_numpy(ids), padding(mask)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from attnscope.bounds import check_fields
 from attnscope.errors import AttnscopeError
+from attnscope.tasks.host import on_host
 from attnscope.tasks.topic_contexts import Contexts
 
 MASK = 0
@@ -201,6 +203,8 @@ class Documents:
     def __post_init__(self) -> None:
         if self.ids.device.type != "cpu":
             return  # They were looked at before they were put there.
+        # They share memory with the tensors, and stay on the host when those are put elsewhere.
+        object.__setattr__(self, "_arrays", self._host())
         for words in (self.ids, self.visible):
             low, high = (int(end) for end in torch.aminmax(words))
             if low < 0 or high >= self.vocabulary:
@@ -220,12 +224,15 @@ class Documents:
         return self.ids.shape[0]
 
     def __getitem__(self, rows: Tensor) -> Documents:
-        optional = (
-            None if part is None else part[rows] for part in (self.mask, self.mixture, self.redraws)
-        )
-        return Documents(
-            self.ids[rows], self.visible[rows], self.selected[rows], self.vocabulary, *optional
-        )
+        arrays, chosen = self._host(), rows.numpy()
+
+        def made() -> Documents:
+            ids, visible, selected, *optional = (
+                None if each is None else torch.from_numpy(each[chosen]) for each in arrays
+            )
+            return Documents(ids, visible, selected, self.vocabulary, *optional)  # type: ignore[arg-type]
+
+        return on_host(made)
 
     @cached_property
     def lengths(self) -> Tensor:
@@ -237,8 +244,26 @@ class Documents:
     @cached_property
     def weights(self) -> Tensor:
         """Share of each selected position in the loss, 1 / (documents |M|), in reading order."""
-        share = 1 / (len(self) * self.selected.sum(dim=1).double())
-        return share[self.selected.nonzero()[:, 0]]
+        return torch.from_numpy(self._shares())
+
+    @cached_property
+    def places(self) -> tuple[Tensor, Tensor]:
+        """Row and position of each selected position, in reading order."""
+        rows, positions = np.nonzero(self._host()[2])
+        return torch.from_numpy(rows), torch.from_numpy(positions)
+
+    def _shares(self) -> np.ndarray:
+        selected = self._host()[2]
+        counts = selected.sum(axis=1)
+        return np.repeat(1 / (len(self) * counts.astype(float)), counts)
+
+    def _host(self) -> tuple[Any, ...]:
+        """Return all tensors as arrays, which are views of them unless those are on a device."""
+        kept: tuple[Any, ...] | None = getattr(self, "_arrays", None)
+        if kept is None:
+            given = (self.ids, self.visible, self.selected, self.mask, self.mixture, self.redraws)
+            kept = tuple(None if part is None else part.cpu().numpy() for part in given)
+        return kept
 
     def contexts(
         self, dtype: torch.dtype, *, by_query: bool = True, masked_queries: bool = True
@@ -261,10 +286,11 @@ class Documents:
 
     def _contexts(self, dtype: torch.dtype, by_query: bool, masked_queries: bool) -> Contexts:
         words, rows = self.vocabulary, np.arange(len(self))[:, None] * self.vocabulary
-        codes, selected = self.visible.numpy() + rows, self.selected.numpy()
-        occupied = codes.reshape(-1) if self.mask is None else codes[self.mask.numpy()]
+        ids, visible, selected, here, *_ = self._host()
+        codes = visible + rows
+        occupied = codes.reshape(-1) if here is None else codes[here]
         counts = np.bincount(occupied, minlength=len(self) * words).reshape(-1, words)
-        case, original, weight = codes[selected], self.ids.numpy()[selected], self.weights.numpy()
+        case, original, weight = codes[selected], ids[selected], self._shares()
         if not masked_queries:
             kept = case % words != MASK
             case, original, weight = case[kept], original[kept], weight[kept]
@@ -305,7 +331,8 @@ class TopicStream:
     seed: int
 
     def __getitem__(self, rows: Tensor) -> Documents:
-        return self.task.draw(np.random.default_rng([self.seed, *rows.tolist()]), len(rows))
+        rng = np.random.default_rng([self.seed, *rows.tolist()])
+        return on_host(lambda: self.task.draw(rng, len(rows)))
 
 
 def topic_of(topics: int, words: int) -> np.ndarray:

@@ -73,7 +73,11 @@ class WordPairs:
             free = rng.integers(self.dictionary, size=count)
             must = forced[labels, ids[:, position - 1]]
             ids[:, position] = np.where(must >= 0, must, free)
-        return Sentences(torch.from_numpy(ids), torch.from_numpy(labels), self.dictionary)
+        drawn = Sentences(torch.from_numpy(ids), torch.from_numpy(labels), self.dictionary)
+        # Counted on the host, before anything is put on a device.
+        assert len(drawn.pairs) == len(drawn)
+        assert drawn.pair_words.shape[1] == 2
+        return drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,18 +97,21 @@ class Sentences:
     @cached_property
     def pair_words(self) -> Tensor:
         """The two words of every pair of neighbours that occurs, shape ``(pair, 2)``."""
-        codes = torch.unique(self._codes)
+        codes = self._distinct[0]
         return torch.stack([codes // self.vocabulary, codes % self.vocabulary], dim=1)
 
     @cached_property
     def pairs(self) -> Bags:
         """Each sentence as a bag of the pairs in it, numbered as in :attr:`pair_words`."""
-        codes, ids = torch.unique(self._codes, return_inverse=True)
-        return Bags(ids.view_as(self._codes), self.labels, codes.numel())
+        codes, ids = self._distinct
+        return Bags(ids, self.labels, codes.numel())
 
     @cached_property
-    def _codes(self) -> Tensor:
-        return self.ids[:, :-1] * self.vocabulary + self.ids[:, 1:]
+    def _distinct(self) -> tuple[Tensor, Tensor]:
+        """Numbers of the pairs that occur, and which of them stands where."""
+        codes = self.ids[:, :-1] * self.vocabulary + self.ids[:, 1:]
+        distinct, ids = torch.unique(codes, return_inverse=True)
+        return distinct, ids.view_as(codes)
 
 
 @dataclass(frozen=True, eq=False)

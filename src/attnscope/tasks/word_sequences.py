@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from attnscope.datasets.kinds import LabelledText, Split
 from attnscope.errors import AttnscopeError
+from attnscope.tasks.host import padding
 from attnscope.tasks.keyword import LabelledSequences
 from attnscope.tasks.sequence_pairs import END, PAD, START
 
@@ -161,9 +161,7 @@ class Texts:
         ids = np.full((len(picked), longest), PAD)
         for row, words in zip(ids, picked, strict=True):
             row[: len(words)] = words
-        mask: Tensor | None = torch.from_numpy(ids != PAD)
-        if mask is not None and bool(mask.all()):
-            mask = None
+        mask = padding(ids != PAD)
         label = torch.from_numpy(self.labels[np.asarray(rows)].astype(np.float32))
         return LabelledSequences(torch.from_numpy(ids), label, torch.full((len(picked),), -1), mask)
 

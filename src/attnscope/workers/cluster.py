@@ -23,6 +23,7 @@ LOCAL, STARTED, FOUND, REMOTE = "local", "ray", "auto", "ray://"
 WAYS = "'local', 'ray', 'auto' or 'ray://HOST:PORT'"
 PORT = 10001
 """Where a cluster listens to clients unless it was told otherwise."""
+GIGABYTE = 1_000_000_000
 KNOCK = 5.0
 """Seconds until a computer that does not answer is not there."""
 
@@ -35,26 +36,41 @@ class Needs:
         cpus: processors, and threads of a run. Only with one is it the same to the last bit as a
             run elsewhere, for sums over several threads come in another order.
         gpus: graphics processors; a fraction shares one.
+        memory: gigabytes that are kept free for it; 0 asks for nothing. A node whose memory is
+            given away gets no further run, and one that has less gets none.
     """
 
     cpus: int = 1
     gpus: float = 0.0
+    memory: float = 0.0
 
     def __post_init__(self) -> None:
         if self.cpus < 1:
             raise AttnscopeError(f"cpus = {self.cpus}: expected 1 or more a run.")
         if not 0 <= self.gpus < 1000:
             raise AttnscopeError(f"gpus = {self.gpus}: expected 0 or more a run.")
+        if not 0 <= self.memory < 1e6:
+            raise AttnscopeError(f"memory = {self.memory}: expected gigabytes a run, 0 or more.")
+
+    @property
+    def bytes(self) -> int:
+        """Memory in bytes."""
+        return int(self.memory * GIGABYTE)
 
     def fit(self, resources: dict[str, float]) -> int:
         """Return how many runs a node with such resources does side by side."""
         most = resources.get("CPU", 0) // self.cpus
         if self.gpus:
             most = min(most, resources.get("GPU", 0) // self.gpus)
+        if self.bytes:
+            most = min(most, resources.get("memory", 0) // self.bytes)
         return int(most)
 
     def __str__(self) -> str:
-        return f"{self.cpus} processors" + (f" and {self.gpus:g} GPUs" if self.gpus else "")
+        parts = [f"{self.cpus} processors"]
+        parts += [f"{self.gpus:g} GPUs"] * bool(self.gpus)
+        parts += [f"{self.memory:g} GB of memory"] * bool(self.memory)
+        return " and ".join(parts)
 
 
 ONE = Needs()
@@ -111,8 +127,13 @@ def joined(on: str, workers: int | None = None, needs: Needs = ONE) -> Iterator[
                 log_to_driver=False,
                 **given,
             )
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            reason = " ".join(str(error).split())[:400]
+        except (ConnectionError, RuntimeError, ValueError, OSError, AssertionError) as error:
+            reason = " ".join(str(error).split())[:400] or type(error).__name__
+            if "version" in reason.lower():
+                raise AttnscopeError(
+                    f"on = '{on}': the cluster there has other versions ({reason}). Expected the "
+                    "same Ray and Python on both sides. Nothing was lost."
+                ) from error
             raise AttnscopeError(
                 f"on = '{on}': no Ray cluster answers there ({reason}). Expected one, as `ray "
                 "start --head` makes it, with the same versions of Ray and Python; or on = 'ray', "
@@ -147,11 +168,14 @@ class Cluster:
         nodes = self.nodes()
         if not any(map(needs.fit, nodes)):
             there = "; ".join(
-                f"{each.get('CPU', 0):g} processors, {each.get('GPU', 0):g} GPUs" for each in nodes
+                f"{each.get('CPU', 0):g} processors, {each.get('GPU', 0):g} GPUs, "
+                f"{each.get('memory', 0) / GIGABYTE:.1f} GB"
+                for each in nodes
             )
             raise AttnscopeError(
                 f"a run takes {needs}, and no node of the cluster has so much (there are "
-                f"{len(nodes)}: {there}). Expected fewer --cpus or --gpus, or a larger node."
+                f"{len(nodes)}: {there}). Expected fewer --cpus or --gpus, less --memory, or a "
+                "larger node."
             )
 
 

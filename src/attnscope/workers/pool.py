@@ -9,14 +9,10 @@ from contextlib import closing
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from attnscope.errors import AttnscopeError
-from attnscope.workers.process import Worker, WorkerDied
+from attnscope.workers.process import BY_SYSTEM, KILLED, LOST, JobFailed, Worker, WorkerDied
 
 PATIENCE = 20.0
 """Seconds that a job may take to stop when it is asked to."""
-
-LOST = "lost"
-"""What is said of a job whose worker died."""
 
 
 class Pool:
@@ -48,10 +44,11 @@ class Pool:
         self._messages: SimpleQueue[tuple[int, str, Any] | None] = SimpleQueue()
         self._failures: list[Exception] = []
         self._stopping = False
+        self._holding = holding
         self._workers = [Worker(holding=holding) for _ in range(workers)]
         self._threads = [
-            threading.Thread(target=self._serve, args=(worker,), daemon=True)
-            for worker in self._workers
+            threading.Thread(target=self._serve, args=(place,), daemon=True)
+            for place in range(workers)
         ]
         if not self._left:
             self._let_go()
@@ -72,13 +69,13 @@ class Pool:
         for _ in self._workers:
             self._pending.put(None)
 
-    def _serve(self, worker: Worker) -> None:
-        """Hand out jobs to one worker and pass on what it says."""
+    def _serve(self, place: int) -> None:
+        """Hand out jobs to one worker, and to another if it dies, and pass on what they say."""
         try:
-            with closing(worker):
-                worker.receive()
-                while (each := self._pending.get()) is not None and not self._stopping:
-                    self._do(worker, *each)
+            while self._serve_with(self._workers[place]):
+                self._workers[place] = Worker(holding=self._holding)
+                if self._stopping:  # Whoever stopped the others did not know of this one.
+                    self._workers[place].process.terminate()
         except WorkerDied as death:
             if not self._stopping:
                 self._failures.append(_failure(death.reason, death.printed))
@@ -86,7 +83,21 @@ class Pool:
             self._failures.append(error)
         self._messages.put(None)
 
-    def _do(self, worker: Worker, number: int, args: tuple[Any, ...]) -> None:
+    def _serve_with(self, worker: Worker) -> bool:
+        """Hand out jobs to a worker; return whether one of them took it along.
+
+        Raises:
+            WorkerDied: it died before it had a job, and so would any other.
+        """
+        with closing(worker):
+            worker.receive()
+            while (each := self._pending.get()) is not None and not self._stopping:
+                if not self._do(worker, *each):
+                    return not self._stopping
+        return False
+
+    def _do(self, worker: Worker, number: int, args: tuple[Any, ...]) -> bool:
+        """Have a job done; return whether the worker is still there."""
         kind = "part"
         value: Any = None
         try:
@@ -94,11 +105,18 @@ class Pool:
             while kind == "part":
                 kind, value = worker.receive()
                 self._messages.put((number, kind, value))
+        except WorkerDied as death:
+            reason = death.reason + BY_SYSTEM * (death.reason == KILLED)
+            if not self._stopping:
+                self._failures.append(_failure(reason, death.printed))
+            self._messages.put((number, LOST, reason))
+            return False
         except BaseException:
             self._messages.put((number, LOST, None))
             raise
         if kind == "bug":
             self._failures.append(_failure(value.splitlines()[-1], value))
+        return True
 
     def rest(self, hear: Callable[[int, str, Any], None]) -> None:
         """Pass on what was said while the workers were being stopped, such as a checkpoint."""
@@ -113,7 +131,8 @@ class Pool:
 
         Args:
             hear: is called with the place of a job in ``jobs``, and with the kind and the value of
-                a message of :meth:`Worker.receive`.
+                a message of :meth:`Worker.receive`; the last one is ``"lost"`` with the reason if
+                the job took its process with it.
 
         Raises:
             AttnscopeError: a worker died, or a job raised what is not an AttnscopeError; the other
@@ -121,7 +140,7 @@ class Pool:
         """
         for _ in self._threads:
             while (message := self._messages.get()) is not None:
-                if message[1] != LOST:
+                if message[1] != LOST or message[2] is not None:
                     hear(*message)
                 self._left -= message[1] != "part"
                 if not self._left:
@@ -142,8 +161,8 @@ class Pool:
                 thread.join()
 
 
-def _failure(reason: str, details: str) -> AttnscopeError:
-    return AttnscopeError(
+def _failure(reason: str, details: str) -> JobFailed:
+    return JobFailed(
         f"a worker process died ({reason}). What it had written is kept: run again with --resume."
         f"\n{details}"
     )

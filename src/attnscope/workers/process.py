@@ -33,8 +33,20 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 """Variables that say how many threads libraries use."""
 LAST = 20_000
 """Bytes of what a process printed that are shown when it dies."""
+KILLED = "exit code -9"
+"""How a process ends that the system has ended, as it does when memory runs out."""
+BY_SYSTEM = ": the system ended it, as it does when memory runs out"
+LOST = "lost"
+"""What is said of a job that took its process with it."""
 GRACE = 5.0
 """Seconds that a process that has closed its pipe gets to end."""
+
+
+class JobFailed(AttnscopeError):
+    """A job raised what is no sentence, or took its process with it; other jobs were done first.
+
+    The first line says so; what was printed follows.
+    """
 
 
 class WorkerDied(AttnscopeError):

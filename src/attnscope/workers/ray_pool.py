@@ -18,7 +18,7 @@ from typing import Any
 from attnscope.errors import AttnscopeError
 from attnscope.workers.cluster import ONE, Cluster, Needs
 from attnscope.workers.pickling import installed_path
-from attnscope.workers.process import order_of
+from attnscope.workers.process import BY_SYSTEM, KILLED, LOST, JobFailed, order_of
 from attnscope.workers.seat import Death, Seat, code, environment
 
 PATIENCE = 20.0
@@ -29,10 +29,12 @@ TRIES = 3
 """How often a job may break before it is given up."""
 LOSSES = 100
 """How often the node of a job may be lost: that is not the job's fault."""
+FALSE_STARTS = 20
+"""Processes on nodes that may end one after the other before they had a job."""
 NOBODY = 60.0
 """Seconds that a cluster may be without a node for a job."""
-OUT_OF_MEMORY = "exit code -9"
-"""How a process ends that the system has ended, as it does when memory runs out."""
+MEMORY = "its node ran out of memory: expected fewer runs side by side, by more --memory a run"
+"""What is said of a job that Ray ended for the memory of its node."""
 
 Hear = Callable[[int, str, Any], None]
 
@@ -94,9 +96,13 @@ class RayPool:
         self._late: list[tuple[int, str, Any]] = []
         self._looked = self._seen = clock.monotonic()
         self._room = cluster.room(needs)
-        self._stopping = False
+        self._stopping, self._false_starts = False, 0
         self._seat = cluster.ray.remote(Seat).options(
-            num_cpus=needs.cpus, num_gpus=needs.gpus or None, max_concurrency=4, max_restarts=0
+            num_cpus=needs.cpus,
+            num_gpus=needs.gpus or None,
+            memory=needs.bytes or None,
+            max_concurrency=4,
+            max_restarts=0,
         )
 
     def add(self, *args: Any) -> int:
@@ -111,7 +117,8 @@ class RayPool:
 
         Args:
             hear: is called with the place of a job in ``jobs``, and with the kind and the value of
-                a message: any number of ``"part"``, then ``"done"``, ``"sorry"`` or ``"bug"``.
+                a message: any number of ``"part"``, then ``"done"``, ``"sorry"``, ``"bug"``, or
+                ``"lost"`` with the reason if the job took its process with it on every try.
 
         Raises:
             AttnscopeError: a node runs other code; the cluster is gone; or a job broke on every
@@ -209,7 +216,7 @@ class RayPool:
         except ray.exceptions.RayError as error:
             self._check_installed(error)
             memory = "out of memory" in str(error).lower() or "OOM" in str(error)
-            self._lose(hand, "its node ran out of memory" if memory else None, "")
+            self._lose(hand, MEMORY if memory else None, "", hear)
             return
         if not hand.node:
             theirs, hand.node = answer
@@ -223,11 +230,11 @@ class RayPool:
         hand.awaited = hand.actor.hear.remote(LISTEN)
         for message in answer:
             if isinstance(message, Death):
-                self._lose(hand, message.reason, message.printed)
+                self._lose(hand, message.reason, message.printed, hear)
                 return
             kind, value = pickle.loads(message)
             if kind == "ready":
-                hand.ready = True
+                hand.ready, self._false_starts = True, 0
                 continue
             assert hand.number is not None
             number = hand.number
@@ -240,12 +247,19 @@ class RayPool:
                 self._failures.append(self._given_up(number, value.splitlines()[-1], value))
             hear(number, kind, value)
 
-    def _lose(self, hand: _Hand, reason: str | None, printed: str) -> None:
+    def _lose(self, hand: _Hand, reason: str | None, printed: str, hear: Hear) -> None:
         """Go on without a seat; without a reason it is its node that was lost."""
         self._hands.remove(hand)
         self._dismiss(hand)
         number = hand.number
         if number is None:
+            self._false_starts += not hand.ready
+            if self._false_starts >= FALSE_STARTS and not self._stopping:
+                raise AttnscopeError(
+                    f"{FALSE_STARTS} processes ended one after the other on the cluster before "
+                    f"they had begun a run, the last one by: {reason or 'its node was lost'}. What "
+                    "was recorded is kept: run again with --resume when there is a better node."
+                )
             return
         if reason is None:
             self._lost[number] += 1
@@ -261,10 +275,11 @@ class RayPool:
             reason = f"its node was lost {LOSSES} times"
         elif self._try_again(number, hand.node):
             return
-        if reason == OUT_OF_MEMORY:
-            reason += ": the system ended it, as it does when memory runs out"
+        if reason == KILLED:
+            reason += BY_SYSTEM
         self._left -= 1
         self._failures.append(self._given_up(number, reason, printed))
+        hear(number, LOST, reason)
 
     def _try_again(self, number: int, node: str) -> bool:
         """Put a job that broke back into the row, elsewhere if there is another node."""
@@ -275,9 +290,9 @@ class RayPool:
         self._pending.appendleft(number)
         return True
 
-    def _given_up(self, number: int, reason: str, details: str) -> AttnscopeError:
+    def _given_up(self, number: int, reason: str, details: str) -> JobFailed:
         where = ", ".join(sorted(self._avoid[number])) or "a node"
-        return AttnscopeError(
+        return JobFailed(
             f"{self._title(number)} broke {max(1, self._broke[number])} times on the cluster "
             f"({where}), the last time by: {reason}. What it had sent is kept: run again with "
             f"--resume.\n{details}".rstrip()

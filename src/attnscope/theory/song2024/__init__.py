@@ -24,6 +24,7 @@ from attnscope.theory.song2024.gradient_anatomy import (
     saturated_share,
 )
 from attnscope.theory.song2024.layer import layer_state
+from attnscope.theory.song2024.tangent import fastest_rate
 from attnscope.theory.song2024.value_only import ValueOnly, value_only
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "along",
     "certify",
     "descent_path_bound",
+    "fastest_rate",
     "feature_shift",
     "features",
     "gradient_norms",
