@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from attnscope.bounds import Bounds, Count, Positive, check_fields
 from attnscope.engines.agenda import Agenda
 from attnscope.engines.device import random_state, restore_random_state
+from attnscope.engines.memory import keep_freed_memory
 from attnscope.engines.observe import Record
 from attnscope.engines.parameters import FlatParameters, Loss, flattened
 from attnscope.engines.schedule import Fall, OneCycle, Switch, WarmUp
@@ -129,6 +130,7 @@ class Descent:
                 f"time = {time} with steps of {self.grid}: expected room for one step or more."
             )
         sink = Memory() if sink is None else sink
+        keep_freed_memory()
         with flattened(model) as flat:
             return _Run(self, model, loss, flat, steps, record, stop, sink, resume).go()
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError, nearest
-from attnscope.models.kernels import Kernel, attend_eagerly
+from attnscope.models.kernels import ByHand, Kernel, attend_eagerly, by_hand
 from attnscope.models.kernels import kernel as kernel_of
 
 MATRICES = ("W_Q", "W_K", "W_V", "W_O")
@@ -42,9 +42,8 @@ class KernelAttention(nn.Module):
         generator: source of the initial values.
 
     Attributes:
-        eager: compute the weights by plain operations. It is needed for ``torch.func`` and for
-            second derivatives with dropout; ``torch.autograd`` can differentiate the faster path
-            twice otherwise.
+        eager: compute the weights by plain operations. It is needed for ``torch.func``;
+            ``torch.autograd`` can differentiate the faster path twice.
     """
 
     W_Q: nn.Parameter
@@ -128,6 +127,11 @@ class KernelAttention(nn.Module):
     def use(self, kernel: str | Kernel) -> None:
         """Exchange the kernel, for one of a name or for one of one's own; the parameters stay."""
         self._kernel: Kernel = kernel_of(kernel) if isinstance(kernel, str) else kernel
+
+    @property
+    def by_hand(self) -> ByHand | None:
+        """The kernel's passes written out, unless there are none or :attr:`eager` is set."""
+        return None if self.eager else by_hand(self.weighing)
 
     def _project(self, x: Tensor, which: str) -> Tensor:
         """Return X W_h for all heads, shape ``(batch, head, n, d)``."""

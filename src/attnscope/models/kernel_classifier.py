@@ -14,41 +14,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
+from attnscope.models.dropout import drop
 from attnscope.models.kernel_attention import KernelAttention
+from attnscope.models.kernel_layer import KernelLayer
 from attnscope.models.kernels import Kernel
 
 EMBEDDING_STD = 0.02
 """Standard deviation of the initial embeddings."""
-
-
-class KernelLayer(nn.Module):
-    """x ← x + MH(LN(x)), then x ← x + W₂ GELU(W₁ LN(x)), with dropout on what is added."""
-
-    def __init__(
-        self,
-        width: int,
-        hidden: int,
-        heads: int,
-        head_width: int,
-        kernel: str,
-        dropout: float,
-    ) -> None:
-        super().__init__()
-        self.norm_1, self.norm_2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.attention = KernelAttention(
-            width, heads, head_width, kernel=kernel, dropout=dropout, bias=True
-        )
-        self.W_1, self.W_2 = nn.Linear(width, hidden), nn.Linear(hidden, width)
-        self.dropout = dropout
-
-    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Return the layer's output, shape ``(batch, n, width)``."""
-        x = x + self._drop(self.attention(self.norm_1(x), mask))
-        inner = self._drop(F.gelu(self.W_1(self.norm_2(x))))
-        return x + self._drop(self.W_2(inner))
-
-    def _drop(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout, self.training)
 
 
 class KernelClassifier(nn.Module):
@@ -178,7 +150,7 @@ class KernelClassifier(nn.Module):
             kept = mask[..., None]
             # Not x * mask: what padding holds may be infinite with a kernel of one's own.
             pooled = x.masked_fill(~kept, 0.0).sum(dim=1) / kept.sum(dim=1).clamp(min=1)
-        hidden = F.dropout(F.relu(self.head_1(pooled)), self.dropout, self.training)
+        hidden = drop(F.relu(self.head_1(pooled)), self.dropout, self.training)
         logits: Tensor = self.head_2(hidden)
         return logits
 
@@ -212,7 +184,7 @@ class KernelClassifier(nn.Module):
             x = self.tokens(ids) + self.positions.weight[: ids.shape[1]]
         else:
             x = self.stem(ids, mask)
-        x = F.dropout(x, self.dropout, self.training)
+        x = drop(x, self.dropout, self.training)
         for layer in self._layers():
             if look is not None:
                 look(layer, x)

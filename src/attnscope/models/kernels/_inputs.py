@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from attnscope.errors import AttnscopeError
+from attnscope.models.dropout import drop
 
 
 class Kernel(Protocol):
@@ -47,7 +47,7 @@ def attend_eagerly(
     """Return S v by plain operations that can be differentiated any number of times."""
     weights = kernel.weights(q, k, mask)
     if dropout:
-        weights = F.dropout(weights, dropout)
+        weights = drop(weights, dropout)
     return weights @ v
 
 

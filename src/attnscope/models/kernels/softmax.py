@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attnscope.errors import AttnscopeError
 from attnscope.models.kernels._inputs import check
+from attnscope.models.kernels.by_hand import LONGEST, Attend, SoftmaxByHand
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,20 @@ class Softmax:
     def __call__(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, dropout: float = 0.0
     ) -> Tensor:
-        """Return S v by PyTorch's fused attention, which keeps no n × n matrix."""
+        """Return S v; only of short sequences, and with dropout, n × n matrices are kept."""
         check(q, k, v, mask, dropout)
-        return fused(q, k, v, mask, dropout, 1 / math.sqrt(q.shape[-1]))
+        if by_hand_is_faster(k, dropout):
+            short: Tensor = Attend.apply(SoftmaxByHand(), q, k, v, mask, dropout)
+            return short
+        return fused(q, k, v, mask, 1 / math.sqrt(q.shape[-1]))
+
+
+def by_hand_is_faster(k: Tensor, dropout: float) -> bool:
+    """Return whether weights had better be held: on the CPU, of few keys, or with dropout.
+
+    PyTorch's fused attention on the CPU knows no dropout and holds them then too.
+    """
+    return bool(dropout) or (k.shape[-2] <= LONGEST and k.device.type == "cpu")
 
 
 def masked_softmax(logits: Tensor, mask: Tensor | None) -> Tensor:
@@ -45,26 +56,21 @@ def masked_softmax(logits: Tensor, mask: Tensor | None) -> Tensor:
     return weights * some
 
 
-def fused(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float, scale: float
-) -> Tensor:
+def fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float) -> Tensor:
     """Return softmax(scale q kᵀ) v by :func:`torch.nn.functional.scaled_dot_product_attention`."""
     if not torch.is_grad_enabled() or not (q.requires_grad or k.requires_grad or v.requires_grad):
-        return _sdpa(q, k, v, mask, dropout, scale)
-    out: Tensor = _Fused.apply(q, k, v, mask, dropout, scale)
+        return _sdpa(q, k, v, mask, scale)
+    out: Tensor = _Fused.apply(q, k, v, mask, scale)
     return out
 
 
-def _sdpa(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float, scale: float
-) -> Tensor:
+def _sdpa(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float) -> Tensor:
     if mask is None:
-        return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=scale)
+        return F.scaled_dot_product_attention(q, k, v, scale=scale)
     some = mask.any(dim=-1)[..., None, None]
     # As above: rows without a key see all of them, and are then set to 0.
     shown = (mask[..., None, :] | ~some).expand(*mask.shape[:-1], q.shape[-2], mask.shape[-1])
-    out = F.scaled_dot_product_attention(q, k, v, attn_mask=shown, dropout_p=dropout, scale=scale)
-    return out * some
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=shown, scale=scale) * some
 
 
 class _Fused(torch.autograd.Function):
@@ -76,19 +82,13 @@ class _Fused(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        mask: Tensor | None,
-        dropout: float,
-        scale: float,
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float
     ) -> Tensor:
         inner = [part.detach().requires_grad_() for part in (q, k, v)]
         with torch.enable_grad():
-            out = _sdpa(inner[0], inner[1], inner[2], mask, dropout, scale)
+            out = _sdpa(inner[0], inner[1], inner[2], mask, scale)
         ctx.save_for_backward(q, k, v)
-        ctx.mask, ctx.dropout, ctx.scale = mask, dropout, scale
+        ctx.mask, ctx.scale = mask, scale
         ctx.inner, ctx.out = inner, out
         return out.detach()
 
@@ -97,15 +97,9 @@ class _Fused(torch.autograd.Function):
         (grad,) = grads
         if not torch.is_grad_enabled():
             parts = torch.autograd.grad(ctx.out, ctx.inner, grad, retain_graph=True)
-            return *parts, None, None, None
-        if ctx.dropout:
-            raise AttnscopeError(
-                f"second derivative of fused softmax attention with dropout = {ctx.dropout}: "
-                "expected dropout 0, or the eager path (KernelAttention.eager = True, "
-                "attend_eagerly)."
-            )
+            return *parts, None, None
         q, k, v = ctx.saved_tensors
         weights = masked_softmax(ctx.scale * (q @ k.mT), ctx.mask)
         pulled = weights * (grad @ v.mT)
         logits = ctx.scale * (pulled - weights * pulled.sum(dim=-1, keepdim=True))
-        return logits @ k, logits.mT @ q, weights.mT @ grad, None, None, None
+        return logits @ k, logits.mT @ q, weights.mT @ grad, None, None

@@ -52,10 +52,10 @@ class Text(KernelTraining):
     }
     desk = {
         "seeds": 3,
-        "steps": 4000,
-        "points": 21,
-        "rate": 5e-4,
-        "warmup": 400,
+        "steps": 2000,
+        "points": 11,
+        "rate": 1e-3,
+        "warmup": 200,
         "cycle": False,
         "decay": 0.01,
         "batch": 32,
