@@ -39,6 +39,7 @@ PROGRAMS = (
     "watching",
     "song2024_kernels",
     "song2024_landscape",
+    "song2024_step",
     "snell2021_step",
     "snell2021_translation",
     "snell2021_probes",

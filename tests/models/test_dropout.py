@@ -23,7 +23,8 @@ def test_entry_by_entry_from_the_same_bits(shape: tuple[int, ...], dtype: torch.
     for entry in range(x.numel()):
         bits = (int(words[entry // 4]) >> 16 * (entry % 4)) & 0xFFFF
         slow.append(0.0 if bits < 0.3 * 2**16 else 1 / (1 - realised(0.3)))
-    assert fast.shape == x.shape and fast.dtype == dtype
+    assert fast.shape == x.shape
+    assert fast.dtype == dtype
     assert torch.equal(fast.flatten(), torch.tensor(slow, dtype=dtype))
 
 

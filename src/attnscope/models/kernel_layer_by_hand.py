@@ -90,6 +90,7 @@ class LayerByHand(torch.autograd.Function):
     def forward(
         ctx: Any, layer: KernelLayer, x: Tensor, mask: Tensor | None, *given: Tensor
     ) -> Tensor:
+        """Return the layer's output; what the way back needs is kept."""
         p, hand = Parts(*given), layer.attention.by_hand
         assert hand is not None
         share = layer.dropout if layer.training else 0.0
@@ -103,32 +104,26 @@ class LayerByHand(torch.autograd.Function):
         found = attend(hand, q, k, v, None if mask is None else mask[:, None], within)
         joined = found.out.transpose(1, 2).reshape(-1, heads * d)
         y = torch.addmm(p.b_O, joined, p.W_O.flatten(0, 1))
-        factors: list[Tensor | None] = [None, None, None]
-        if share:
-            factors[0] = kept(y, share)
-            y.mul_(factors[0])
+        factor_1 = _dropped(y, share)
         y.add_(flat)
         hat_2, over_2 = _normed(y, layer.norm_2.eps)
         u = torch.addmm(p.W_1 @ p.s2 + p.b_1, hat_2, (p.W_1 * p.g2).T)
         inner = F.gelu(u)
-        if share:
-            factors[1] = kept(inner, share)
-            inner.mul_(factors[1])
+        factor_2 = _dropped(inner, share)
         out = torch.addmm(p.b_2, inner, p.W_2.T)
-        if share:
-            factors[2] = kept(out, share)
-            out.mul_(factors[2])
+        factor_3 = _dropped(out, share)
         out.add_(y)
         ctx.layer, ctx.mask, ctx.hand = layer, mask, hand
         ctx.share, ctx.within = share, within
         parts = found if within else found._replace(weights=None)
-        ctx.save_for_backward(
-            x, *p, *parts, *factors, hat_1, over_1, joined, hat_2, over_2, u, inner
-        )
+        factors = (factor_1, factor_2, factor_3)
+        made_of = (hat_1, over_1, joined, hat_2, over_2, u, inner)
+        ctx.save_for_backward(x, *p, *parts, *factors, *made_of)
         return out.view(x.shape)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients by x and by all parameters."""
         (grad,) = grads
         saved = ctx.saved_tensors
         x, p, rest = saved[0], Parts(*saved[1:17]), saved[17:]
@@ -167,6 +162,15 @@ class LayerByHand(torch.autograd.Function):
             None, dx.view(x.shape), None, dg1, ds1, dW_Q, dW_K, dW_V, db_Q, db_K, db_V, dW_O, db_O,
             dg2, ds2, dW_1, db_1, dW_2, db_2,
         )  # fmt: skip
+
+
+def _dropped(x: Tensor, share: float) -> Tensor | None:
+    """Drop a share of ``x`` in place; return what its entries were multiplied by."""
+    if not share:
+        return None
+    factor = kept(x, share)
+    x.mul_(factor)
+    return factor
 
 
 def _qkv(p: Parts) -> tuple[Tensor, Tensor]:

@@ -161,6 +161,7 @@ class Attend(torch.autograd.Function):
         mask: Tensor | None,
         share: float,
     ) -> Tensor:
+        """Return A v."""
         found = attend(hand, q, k, v, mask, share)
         ctx.save_for_backward(*(found if share else found._replace(weights=None)))
         ctx.hand, ctx.mask, ctx.share = hand, mask, share
@@ -168,6 +169,7 @@ class Attend(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients by q, k and v."""
         (grad,) = grads
         found = Attended(*ctx.saved_tensors)
         if not torch.is_grad_enabled():
