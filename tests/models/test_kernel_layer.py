@@ -9,7 +9,7 @@ from torch import Tensor
 from attnscope.errors import AttnscopeError
 from attnscope.models.kernel_layer import KernelLayer
 from attnscope.models.kernel_layer_by_hand import NAMES, parts_of
-from attnscope.models.kernels import KERNELS
+from attnscope.models.kernels import KERNELS, Gaussian
 from attnscope.models.kernels.by_hand import LONGEST
 
 FAST = ("softmax", "gaussian", "normalised-gaussian")
@@ -130,3 +130,14 @@ def test_the_plain_path_is_taken_where_something_would_be_lost() -> None:
     made.W_1 = torch.nn.utils.parametrizations.weight_norm(made.W_1)
     assert not by_hand(made, tokens())
     assert [kernel for kernel in KERNELS if not by_hand(layer(kernel), tokens())] == ["linear"]
+
+
+def test_a_kernel_of_a_name_with_other_settings_is_not_taken_for_it() -> None:
+    made, x = layer("gaussian"), tokens()
+    wide = Gaussian(bandwidth=3.0)
+    made.attention.use(wide)
+    assert made.attention.kernel == "gaussian"
+    out = made(x, None)
+    torch.testing.assert_close(out, made.plain(x, None), rtol=0, atol=0)
+    made.attention.use("gaussian")
+    assert (made(x, None) - out).abs().max() > 1e-3
