@@ -14,10 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
-from attnscope.models.dropout import drop
 from attnscope.models.kernel_attention import KernelAttention
-from attnscope.models.kernel_layer import KernelLayer
 from attnscope.models.kernels import Kernel
+from attnscope.models.layers.dropout import drop
+from attnscope.models.layers.kernel_layer import KernelLayer
 
 EMBEDDING_STD = 0.02
 """Standard deviation of the initial embeddings."""

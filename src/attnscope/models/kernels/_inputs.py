@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from attnscope.errors import AttnscopeError
-from attnscope.models.dropout import drop
+from attnscope.models.layers.dropout import drop
 
 
 class Kernel(Protocol):

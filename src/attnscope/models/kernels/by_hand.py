@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from attnscope.models.dropout import kept, realised
+from attnscope.models.layers.dropout import kept, realised
 
 LONGEST = 256
 """Most keys for which this is used where there is a fused path."""

@@ -1,6 +1,6 @@
 """A layer of kernel attention with its derivative written out, as one step of a graph.
 
-The obvious twin is :meth:`attnscope.models.kernel_layer.KernelLayer.plain`. What is saved beside
+The obvious twin is :meth:`attnscope.models.layers.kernel_layer.KernelLayer.plain`. What is saved beside
 it: queries, keys and values come of one product; the scale γ and the shift β of a layer norm are
 folded into the matrix behind it, LN(x) W + b = x̂ (diag(γ) W) + (β W + b), so that
 
@@ -20,11 +20,11 @@ from torch import Tensor
 from torch.func import functional_call
 
 from attnscope.errors import AttnscopeError
-from attnscope.models.dropout import kept
 from attnscope.models.kernels.by_hand import Attended, attend, pull
+from attnscope.models.layers.dropout import kept
 
 if TYPE_CHECKING:
-    from attnscope.models.kernel_layer import KernelLayer
+    from attnscope.models.layers.kernel_layer import KernelLayer
 
 NAMES = (
     "norm_1.weight",

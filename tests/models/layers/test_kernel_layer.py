@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from attnscope.errors import AttnscopeError
-from attnscope.models.kernel_layer import KernelLayer
-from attnscope.models.kernel_layer_by_hand import NAMES, parts_of
 from attnscope.models.kernels import KERNELS, Gaussian
 from attnscope.models.kernels.by_hand import LONGEST
+from attnscope.models.layers.kernel_layer import KernelLayer
+from attnscope.models.layers.kernel_layer_by_hand import NAMES, parts_of
 
 FAST = ("softmax", "gaussian", "normalised-gaussian")
 MASK = torch.tensor([[True] * 5, [True, True, False, True, False], [False] * 5])

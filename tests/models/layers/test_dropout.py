@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnscope.models.dropout import drop, kept, realised
+from attnscope.models.layers.dropout import drop, kept, realised
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])

@@ -6,17 +6,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attnscope.models.dropout import drop
 from attnscope.models.kernel_attention import KernelAttention
-from attnscope.models.kernel_layer_by_hand import LayerByHand, parts_of
 from attnscope.models.kernels.by_hand import LONGEST
+from attnscope.models.layers.dropout import drop
+from attnscope.models.layers.kernel_layer_by_hand import LayerByHand, parts_of
 
 
 class KernelLayer(nn.Module):
     """x ← x + MH(LN(x)), then x ← x + W₂ GELU(W₁ LN(x)), with dropout on what is added.
 
     Where it trains on the CPU on sequences that are not long, the derivative is written out
-    (:mod:`attnscope.models.kernel_layer_by_hand`); :meth:`plain` is the same by plain operations.
+    (:mod:`attnscope.models.layers.kernel_layer_by_hand`); :meth:`plain` is the same by plain operations.
     """
 
     def __init__(
