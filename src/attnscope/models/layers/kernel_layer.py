@@ -16,7 +16,8 @@ class KernelLayer(nn.Module):
     """x ← x + MH(LN(x)), then x ← x + W₂ GELU(W₁ LN(x)), with dropout on what is added.
 
     Where it trains on the CPU on sequences that are not long, the derivative is written out
-    (:mod:`attnscope.models.layers.kernel_layer_by_hand`); :meth:`plain` is the same by plain operations.
+    (:mod:`attnscope.models.layers.kernel_layer_by_hand`); :meth:`plain` is the same by plain
+    operations.
     """
 
     def __init__(
