@@ -1,8 +1,8 @@
 """A layer of kernel attention with its derivative written out, as one step of a graph.
 
 The obvious twin is :meth:`attnscope.models.layers.kernel_layer.KernelLayer.plain`. What is saved
-beside it: queries, keys and values come of one product; the scale γ and the shift β of a layer norm are
-folded into the matrix behind it, LN(x) W + b = x̂ (diag(γ) W) + (β W + b), so that
+beside it: queries, keys and values come of one product; the scale γ and the shift β of a layer norm
+are folded into the matrix behind it, LN(x) W + b = x̂ (diag(γ) W) + (β W + b), so that
 
     dW = γ ∘ (x̂ᵀ dy) + β ⊗ Σ dy,   dγ = Σ_o W ∘ (x̂ᵀ dy),   dβ = W Σ dy,
     dx = (dx̂ - mean(dx̂) - x̂ mean(dx̂ ∘ x̂))/σ;
