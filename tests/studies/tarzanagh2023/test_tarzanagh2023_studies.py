@@ -8,7 +8,7 @@ import pytest
 from attnscope import AttnscopeError
 from attnscope.claims import examine_all
 from attnscope.experiment import solve
-from attnscope.studies.tarzanagh2023 import SelectionStudy, TailStudy
+from attnscope.studies.tarzanagh2023 import JointStudy, SelectionStudy, TailStudy
 from attnscope.studies.tarzanagh2023.selection import PICTURES
 from attnscope.trajectory import Readings
 
@@ -90,3 +90,14 @@ def test_an_input_of_one_token() -> None:
 def test_a_time_without_a_decade() -> None:
     with pytest.raises(AttnscopeError, match="until a time of"):
         TailStudy(until=0.05)
+
+
+def test_attention_and_values_together() -> None:
+    study = JointStudy(seeds=2, steps=400)
+    run = study.read(solve(study).tree)
+    found = {finding.key: finding for finding in examine_all(study.claims(), run)}
+    assert {f.verdict for f in found.values()} == {"holds"}
+    assert all(f.control_fails for f in found.values())
+    assert len(study.figures(run)[0].panels) == 4
+    (table,) = study.tables(run)
+    assert [row[-1] for row in table.rows] == pytest.approx([0.944444, 0.5], abs=1e-6)

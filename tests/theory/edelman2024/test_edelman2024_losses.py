@@ -8,7 +8,8 @@ from scipy.integrate import quad
 from scipy.special import entr
 
 from attnscope.errors import AttnscopeError
-from attnscope.theory.edelman2024 import infinite_context, laplace_regret, row_entropy
+from attnscope.tasks.markov_chains import MarkovChains
+from attnscope.theory.edelman2024 import infinite_context, laplace_regret, one_look, row_entropy
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,18 @@ def test_costs_with_infinite_context() -> None:
     assert row_entropy(2) == 0.5
 
 
+def test_one_look_against_chains() -> None:
+    # A state of 44 steps back says as much as the stationary law.
+    tokens = MarkovChains(2, 60).sample(40_000, 0).tokens.numpy()
+    same = (tokens[:, -1] == tokens[:, 15]).mean()
+    assert entr(same) + entr(1 - same) == pytest.approx(one_look(2), abs=5e-3)
+    assert one_look(2) < np.log(2)
+    assert one_look(3) < np.log(3)
+
+
 def test_what_is_refused_is_quoted() -> None:
+    with pytest.raises(AttnscopeError, match="states = 1"):
+        one_look(1)
     with pytest.raises(AttnscopeError, match="states = 1"):
         row_entropy(1)
     with pytest.raises(AttnscopeError, match="visits = -1"):

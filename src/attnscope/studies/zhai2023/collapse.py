@@ -18,6 +18,7 @@ from attnscope.models.relative_attention import RelativeTransformer, next_state_
 from attnscope.models.sigma_reparam import sigma_reparam
 from attnscope.report import Figure, Mark, Panel, Rule, Table, each_seed, ends
 from attnscope.studies._markov import HeldOut, MarkovStudy, entropies
+from attnscope.theory.edelman2024 import one_look
 from attnscope.trajectory import Readings, final
 
 PLAIN, NORM, ONE, CLIPPED = "plain", "σReparam", "σReparam from γ = 1", "clipped"
@@ -116,7 +117,8 @@ class Collapse(MarkovStudy):
                     "section 3",
                     "entropy collapse",
                     "entropy of the last query of layer 2 over ln T at the end",
-                    reason="some seeds keep a few looks: below a third of ln T, not a twentieth.",
+                    reason="the rate decides how fast logits grow, and after so few steps some "
+                    "seeds still look at a few states: below a quarter of ln T, not a twentieth.",
                 ),
                 Claim(
                     f"useless-{rate:g}",
@@ -128,8 +130,9 @@ class Collapse(MarkovStudy):
                     "section 3",
                     "training fails",
                     "held-out loss at the end (nats)",
-                    reason="it ends within a few thousandths of the uniform answer, on either "
-                    "side of it.",
+                    reason="attention that sees one state can answer from it, at best with "
+                    f"{one_look(self.states):.3f} nats, so that collapse does not force a loss "
+                    "above the uniform answer's: seeds end on either side of it.",
                 ),
                 Claim(
                     f"cure-{rate:g}",
@@ -187,6 +190,7 @@ class Collapse(MarkovStudy):
                     marks += each_seed(reading, kind, i)
                 if name == "loss":
                     marks.append(Rule(float(np.log(self.states)), "uniform answer"))
+                    marks.append(Rule(one_look(self.states), "best answer from one state"))
                 yscale = "log" if name == "scale" else "linear"
                 panels.append(Panel(f"rate {rate:g}", "step", label, tuple(marks), yscale=yscale))  # type: ignore[arg-type]
         return [

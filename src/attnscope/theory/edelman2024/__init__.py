@@ -8,6 +8,7 @@ from attnscope.theory.edelman2024.losses import (
     Costs,
     infinite_context,
     laplace_regret,
+    one_look,
     row_entropy,
 )
 from attnscope.theory.edelman2024.minimal import (
@@ -34,6 +35,7 @@ __all__ = [
     "laplace_regret",
     "linear_course",
     "looks_back",
+    "one_look",
     "predict_transition",
     "row_entropy",
     "strategies",

@@ -99,6 +99,25 @@ def infinite_context(states: int) -> Costs:
     return Costs(float(np.log(states)) - rate, marginal - rate, rate)
 
 
+@cache
+def one_look(states: int) -> float:
+    r"""Return the loss of the best answer from a single earlier state, far back, in nats.
+
+    Attention whose entropy has collapsed sees one state. The next one is the same with probability
+    :math:`E \sum_i \pi_i^2`, for two states :math:`2 (1 - \ln 2)`, so its loss need not be above
+    that of the uniform answer.
+
+    >>> print(f"{one_look(2):.4f} of {np.log(2):.4f}")
+    0.6671 of 0.6931
+    """
+    if _several(states) == 2:
+        same = 2 * (1 - np.log(2))
+    else:
+        matrices = np.random.default_rng(0).dirichlet(np.ones(states), size=(DRAWS, states))
+        same = float((stationary(matrices) ** 2).sum(axis=-1).mean())
+    return float(entr(same) + (states - 1) * entr((1 - same) / (states - 1)))
+
+
 def _several(states: int) -> int:
     if states < 2:
         raise AttnscopeError(f"states = {states}: expected 2 or more.")

@@ -7,6 +7,7 @@ the direction of a support vector machine that keeps the chosen tokens apart fro
 functions of arrays.
 """
 
+from attnscope.theory.tarzanagh2023.joint import JointSvm, joint_descent, joint_svm
 from attnscope.theory.tarzanagh2023.nuclear import nuclear_svm
 from attnscope.theory.tarzanagh2023.selection import (
     chosen_tokens,
@@ -20,10 +21,13 @@ from attnscope.theory.tarzanagh2023.tail import SLOPES, Loss, slope_of, tail_con
 __all__ = [
     "SLOPES",
     "AttentionSvm",
+    "JointSvm",
     "Loss",
     "attention_svm",
     "chosen_tokens",
     "is_locally_optimal",
+    "joint_descent",
+    "joint_svm",
     "least_distance",
     "nuclear_svm",
     "optimal_tokens",
