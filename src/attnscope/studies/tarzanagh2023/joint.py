@@ -13,7 +13,7 @@ from torch import Tensor
 from attnscope.bounds import Count, Positive, Several
 from attnscope.claims import Claim, above
 from attnscope.experiment import Measurement, Pass, Quantity
-from attnscope.report import Figure, Line, Panel, Table
+from attnscope.report import Cell, Figure, Line, Panel, Table
 from attnscope.studies.tarzanagh2023._choices import CITATION, correlation
 from attnscope.theory.tarzanagh2023 import JointSvm, joint_descent, joint_svm
 from attnscope.trajectory import Readings
@@ -138,7 +138,7 @@ class JointStudy(Measurement):
 
     def tables(self, run: Readings) -> list[Table]:
         """Tabulate the correlations at the end."""
-        rows = []
+        rows: list[tuple[Cell, ...]] = []
         for case in self.cases:
             found = self.machines(case)
             parts = ((0, found.selector), (0, found.strict), (1, found.values))
