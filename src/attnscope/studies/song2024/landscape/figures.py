@@ -48,6 +48,8 @@ HELD = (
     (NORMALISED, "both", "sums free"),
 )
 """Case, what moves of its weights if not what the kernel itself moves, and words for it."""
+COLORS = {SOFTMAX: 0, GAUSSIAN: 1, NORMALISED: 2}
+"""Colours of the kernels that are drawn as in the other figures."""
 
 
 def figures_of(study: Landscape, run: Readings) -> list[Figure]:
@@ -122,7 +124,7 @@ def rises(study: Landscape, run: Readings) -> Figure:
             else split_level(study, run, case, moves)
         )
         mean, low, high = (np.atleast_1d(10**part) for part in mean_interval(values))
-        held.append(Dots(np.array([at]), mean, low, high, f"{case}, {words}", len(ticks)))
+        held.append(Dots(np.array([at]), mean, low, high, "", COLORS[case]))
         ticks.append((at, f"{case.replace('normalised-', 'norm. ')}: {words}"))
     return Figure(
         "rises",

@@ -128,10 +128,10 @@ class Landscape(Study):
         "seeds": 8,
         "data": "letters",
         "rate": 2e-3,
-        "steps": 900,
-        "first": 300,
+        "steps": 1400,
+        "first": 800,
         "batch": 64,
-        "points": 19,
+        "points": 29,
         "loss_target": 0.139,
         "gradient_target": 0.02,
         "smoothing": 0.03,
@@ -143,7 +143,7 @@ class Landscape(Study):
         "path_points": 21,
     }
     desk = {
-        "seeds": 3,
+        "seeds": 8,
         "data": "pathfinder",
         "rate": 1e-3,
         "steps": 2000,
@@ -163,8 +163,8 @@ class Landscape(Study):
         "train": 20_000,
         "held_out": 4000,
         "probe": 256,
-        "draws": 2,
-        "grid": 9,
+        "draws": 3,
+        "grid": 11,
         "path_points": 21,
     }
     labels = {"measure": MEASURED, "block": tuple(BLOCKS), "kernel": CASES, "moves": MOVES}
