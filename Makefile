@@ -40,7 +40,7 @@ torture: .venv/.installed-dev
 	@echo "setting up .venv; the first time this takes a few minutes"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "attnscope needs Python 3.11 or later, this is " + sys.version.split()[0])'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -qq --constraint constraints.txt --editable .
+	$(BIN)/python -m pip install -qq --constraint constraints.txt --editable ".[all]"
 	@touch $@
 
 .venv/.installed-dev: .venv/.installed

@@ -11,7 +11,7 @@ import xarray as xr
 from nbclient import NotebookClient
 
 import attnscope
-from attnscope import notebook
+from attnscope import needs, notebook
 from attnscope.errors import AttnscopeError
 from attnscope.notebook import Bar, Figures, progress_bar
 from toy_study import Bowl
@@ -52,9 +52,11 @@ def test_figures_are_drawn_by_bokeh_or_by_matplotlib(
     drawn = attnscope.figures(run, interactive=False)
     assert drawn._repr_html_().startswith("<figure><img alt=")
     assert drawn[0]._repr_png_().startswith(b"\x89PNG")
-    monkeypatch.setattr(notebook.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(needs, "there", lambda _: False)
+    monkeypatch.setattr(notebook, "there", lambda _: False)
     assert not attnscope.figures(run).interactive
-    with pytest.raises(AttnscopeError, match="interactive figures need Bokeh"):
+    assert "pip install &#39;attnscope[studies]&#39;" in attnscope.figures(run)._repr_html_()
+    with pytest.raises(AttnscopeError, match="Bokeh is not installed"):
         Figures([], interactive=True)
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnscope import studies
 from attnscope.errors import AttnscopeError, nearest
+from attnscope.lazy import imported
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -95,7 +96,7 @@ def load(name: str) -> type[Experiment]:
     if wanted or ":" in name:
         return _of_module(path, wanted, name)
     if name in _places():
-        return _only(importlib.import_module(f"{studies.__name__}.{name}"), name)
+        return _only(imported(f"{studies.__name__}.{name}"), name)
     for point in entry_points(group=GROUP):
         if point.name == name:
             return _entry(point)

@@ -4,7 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import Any
+
+
+def imported(module: str) -> ModuleType:
+    """Import a module of this package.
+
+    Raises:
+        AttnscopeError: it needs a package of an extra that is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        from attnscope.needs import missing
+
+        said = missing(error)
+        if said is None:
+            raise
+        raise said from None
 
 
 def attach(
@@ -21,7 +39,7 @@ def attach(
     def get(name: str) -> Any:
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{home[name]}"), name)
+        return getattr(imported(f"{package}.{home[name]}"), name)
 
     def listed() -> list[str]:
         return sorted(home)

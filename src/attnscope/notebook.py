@@ -6,7 +6,6 @@ Nothing here needs a notebook: elsewhere the same values say in a line of text w
 from __future__ import annotations
 
 import base64
-import importlib.util
 import io
 import sys
 import threading
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnscope.errors import AttnscopeError
 from attnscope.markup import fill
+from attnscope.needs import need, sentence, there
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,19 +48,20 @@ class Figures(list["Figure"]):
 
     def __init__(self, figures: list[Figure], interactive: bool | None = None) -> None:
         super().__init__(figures)
-        there = importlib.util.find_spec("bokeh") is not None
-        if interactive and not there:
-            raise AttnscopeError(
-                "interactive figures need Bokeh: expected `pip install bokeh`, or "
-                "interactive=False."
-            )
-        self.interactive = there if interactive is None else interactive
+        if interactive:
+            need("bokeh")
+        self.interactive = there("bokeh") if interactive is None else interactive
 
     def __repr__(self) -> str:
         return f"Figures: {', '.join(each.name for each in self) or 'none'}"
 
     def _repr_html_(self) -> str:
-        return bokeh_frame(self) if self.interactive else "".join(map(image, self))
+        if self.interactive:
+            return bokeh_frame(self)
+        if not there("matplotlib"):
+            said = f"{self!r}. {sentence('matplotlib')}"
+            return str(fill("notebook/sentence", said=said))
+        return "".join(map(image, self))
 
 
 class Shown:
@@ -109,6 +110,7 @@ def figures(run: xr.DataTree, *, interactive: bool | None = None) -> Figures:
 
 def image(figure: Figure) -> str:
     """Return a figure as an HTML image with its title and caption."""
+    need("matplotlib", "contourpy")
     from attnscope.report.static import draw
 
     drawn, file = draw(figure), io.BytesIO()
@@ -186,8 +188,7 @@ def progress_bar(name: str, total: int) -> Iterator[Bar]:
         from IPython.display import display
     except ImportError:
         raise AttnscopeError(
-            "a progress bar is shown by IPython, which is not installed: expected `pip install "
-            "ipython`, or progress=False."
+            f"progress=True: {sentence('IPython')} Or leave progress out."
         ) from None
     bar, ended = Bar(name, total), threading.Event()
     handle = display(bar, display_id=True)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 
 from attnscope.probes import histogram_interval, mean_interval
+from attnscope.probes.intervals import student_quantile
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
@@ -61,3 +62,11 @@ def test_a_histogram_by_hand() -> None:
     _, expected_low, expected_high = mean_interval(shares)
     assert np.allclose(low, np.clip(expected_low, 0, None))
     assert np.allclose(high, expected_high)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95, 0.99, 0.999])
+def test_the_quantile_is_scipys(level: float) -> None:
+    """Exactly summed up to 2,000 degrees of freedom, a series above: both sides of that too."""
+    for freedom in (*range(1, 60), 99, 100, 499, 1999, 2000, 2001, 5000, 10**6):
+        expected = special.stdtrit(freedom, (1 + level) / 2)
+        assert student_quantile(freedom, level) == pytest.approx(expected, rel=1e-12)

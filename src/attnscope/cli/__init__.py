@@ -15,6 +15,7 @@ from attnscope.cli.doors import doors, overview
 from attnscope.cli.terminal import complain, flush, prepare, refused
 from attnscope.cli.verbs import VERBS
 from attnscope.errors import AttnscopeError, Interrupted, nearest
+from attnscope.needs import missing
 
 INTERRUPTED = 130
 """What shells call the end by Ctrl-C: 128 + SIGINT."""
@@ -60,6 +61,11 @@ def _answered(words: list[str]) -> int:
     except SystemExit as left:
         # After --help; rich leaves so when the reader of a pipe has gone.
         return 2 if left.code == 2 else 0
+    except ModuleNotFoundError as error:
+        said = missing(error)
+        if said is None:
+            raise
+        complain(str(said))
     except OSError as error:
         complain(refused(error))
     except MemoryError as error:

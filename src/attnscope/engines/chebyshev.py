@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from scipy.optimize import brentq
 from torch import Tensor
 
+from attnscope.engines.root import root_between
 from attnscope.engines.runge_kutta import Workspace
 
 MOST_STAGES = 200
@@ -123,7 +123,7 @@ def _finish(
         a = np.array([[0, 0, 0], [c[1], 0, 0], [c[2] - a32, a32, 0], [c[3] - a42 - a43, a42, a43]])
         return a, b, float(b[3] * a43 * ac3 - t4)
 
-    a, b, _ = solve(float(brentq(lambda last: solve(last)[2], 1.01, 1.09, xtol=1e-15)))
+    a, b, _ = solve(root_between(lambda last: solve(last)[2], 1.01, 1.09))
     # The slope at the end is a fifth one. One combination of five slopes vanishes to order 3.
     c = a.sum(axis=1)
     c, ac = np.append(c, b.sum()), np.append(a @ c[:3], b @ c)

@@ -1,10 +1,10 @@
 """One explicit Runge-Kutta step with error estimate and dense output.
 
-The tableau is Dormand and Prince's pair of order 5(4), as SciPy tabulates it for its ``RK45``.
-SciPy's stepper itself works on float64 NumPy arrays and measures the error by its root mean square,
-which a large vocabulary dilutes: of 80,000 parameters 128 move, and their error looks 25 times
-smaller than it is. Here stages are rows of one tensor, a stage is one matrix-vector product that
-writes straight into the model's parameters, and the error is the largest coordinate's.
+The tableau is Dormand and Prince's pair of order 5(4). SciPy's stepper of that pair works on
+float64 NumPy arrays and measures the error by its root mean square, which a large vocabulary
+dilutes: of 80,000 parameters 128 move, and their error looks 25 times smaller than it is. Here
+stages are rows of one tensor, a stage is one matrix-vector product that writes straight into the
+model's parameters, and the error is the largest coordinate's.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from scipy.integrate import RK45
 from torch import Tensor
+
+from attnscope.engines.dormand_prince import DENSE, END, ERROR, STAGES
 
 Field = Callable[[Tensor], float]
 """Evaluates the gradient at the current parameters into the tensor; returns the loss there."""
@@ -84,9 +85,9 @@ class DormandPrince:
     def __init__(self, work: Workspace) -> None:
         self.work = work
         kind = work.vector.dtype
-        self._a = [torch.tensor(RK45.A[i, :i], dtype=kind) for i in range(self.stages)]
-        self._b = torch.tensor(RK45.B, dtype=kind)
-        self._e = torch.tensor(RK45.E, dtype=kind)
+        self._a = [torch.tensor(row, dtype=kind) for row in STAGES]
+        self._b = torch.tensor(END, dtype=kind)
+        self._e = torch.tensor(ERROR, dtype=kind)
         self._apart = self._b.new_zeros(7)
         self._apart[:6] = self._b
         self._apart[:5] -= self._a[5]
@@ -113,5 +114,5 @@ class DormandPrince:
         """
         work = self.work
         powers = np.array([fraction, fraction**2, fraction**3, fraction**4])
-        weights = torch.from_numpy(RK45.P @ (-h * powers)).to(work.vector.dtype)
+        weights = torch.from_numpy(DENSE @ (-h * powers)).to(work.vector.dtype)
         torch.addmv(work.state, work.slopes.T, weights, out=work.vector)

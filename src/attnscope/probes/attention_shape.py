@@ -10,7 +10,6 @@ count, NaN for a head without any.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import xlogy
 
 from attnscope.errors import AttnscopeError
 
@@ -142,7 +141,7 @@ def effective_rank(weights: np.ndarray, asking: np.ndarray | None = None) -> np.
     values = np.linalg.svd(weights, compute_uv=False)
     total = values.sum(axis=-1, keepdims=True)
     share = values / np.where(total > 0, total, 1)
-    ranks = np.exp(-xlogy(share, share).sum(axis=-1))
+    ranks = np.exp(-(share * np.log(np.where(share > 0, share, 1.0))).sum(axis=-1))
     return _mean(ranks[..., None], total.any(axis=1))
 
 

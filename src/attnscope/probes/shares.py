@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv
 
 from attnscope.errors import AttnscopeError
 
@@ -36,6 +35,8 @@ def share_interval(hits: int, count: int, level: float = 0.95) -> Share:
         )
     if not 0 < level < 1:
         raise AttnscopeError(f"level = {level}: expected a probability above 0 and below 1.")
+    from scipy.special import betaincinv
+
     tail = (1 - level) / 2
     low = float(betaincinv(hits, count - hits + 1, tail)) if hits else 0.0
     high = float(betaincinv(hits + 1, count - hits, 1 - tail)) if hits < count else 1.0

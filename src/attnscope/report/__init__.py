@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnscope.lazy import attach
+from attnscope.needs import need
 
 if TYPE_CHECKING:
     from attnscope.report.charts import band, bands, curves, each_seed, ends
@@ -66,6 +67,8 @@ def publish(folder: Path, page: Page) -> Path:
     from attnscope.report import html, tables
 
     folder = Path(folder)
+    if page.images:
+        need("matplotlib", "contourpy")
     for figure in page.all_figures:
         if page.images:
             from attnscope.report import static

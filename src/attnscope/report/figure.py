@@ -186,8 +186,12 @@ class Figure:
         count = len(self.panels) + len(self.surfaces)
         return f"Figure({self.name!r}, {count} panel{'s' * (count != 1)}: {self.title})"
 
-    def _repr_png_(self) -> bytes:
-        """Draw it, for notebooks."""
+    def _repr_png_(self) -> bytes | None:
+        """Draw it, for notebooks; without Matplotlib its line of text has to do."""
+        from attnscope.needs import there
+
+        if not (there("matplotlib") and there("contourpy")):
+            return None
         from io import BytesIO
 
         from attnscope.report.static import draw

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from attnscope.files import write_bytes
 from attnscope.markup import fill, inert, trusted
+from attnscope.needs import sentence, there
 from attnscope.report.figure import Figure, Line, Rule
 from attnscope.report.html_claims import claims, verdict
 from attnscope.report.html_curves import curves
@@ -41,11 +42,15 @@ def write_report(path: Path, page: Page) -> Path:
 
 def document(page: Page) -> str:
     """Return the report of a run as the text of one HTML file."""
-    scripts = [_bokeh_script()] if any(not _light(page, each) for each in page.all_figures) else []
+    figures = page.all_figures
+    heavy = there("bokeh") and any(not _light(page, each) for each in figures)
+    scripts = [_bokeh_script()] if heavy else []
     scripts.append(_resource("report.js"))
+    if page.overview is not None or any(_light(page, each) for each in figures):
+        scripts.append(_resource("curves.js"))
     if page.overview is not None:
-        scripts += [_resource("curves.js"), _resource("overview.js")]
-    if any(figure.surfaces for figure in page.all_figures):
+        scripts.append(_resource("overview.js"))
+    if any(figure.surfaces for figure in figures):
         scripts.append(_resource("surface.js"))
     if page.maps:
         scripts.append(_resource("maps.js"))
@@ -85,10 +90,13 @@ def _bokeh_script() -> str:
 
 
 def _light(page: Page, figure: Figure) -> bool:
-    """Whether a figure is drawn by the page's own script: nothing but curves, below an overview."""
+    """Whether a figure is drawn by the page's own script: nothing but curves, below an overview.
+
+    Without Bokeh all curves are, wherever they stand.
+    """
     marks = [mark for panel in figure.panels for mark in panel.marks]
     plain = not figure.surfaces and all(isinstance(mark, Line | Rule) for mark in marks)
-    return page.overview is not None and plain
+    return plain and bool(figure.panels) and (page.overview is not None or not there("bokeh"))
 
 
 def _claims(page: Page) -> Markup | str:
@@ -113,7 +121,7 @@ def _headlines(page: Page) -> Sequence[Figure]:
 
 
 def _headline(page: Page) -> Markup | str:
-    return _listed(_figure(figure, page) for figure in _headlines(page))
+    return _listed(_figure(figure, page, light=_light(page, figure)) for figure in _headlines(page))
 
 
 def _figures(page: Page) -> Markup | str:
@@ -123,7 +131,7 @@ def _figures(page: Page) -> Markup | str:
 
 def _figure(figure: Figure, page: Page, light: bool = False) -> Markup:
     """Return a figure; a light one is folded, and drawn by a small script."""
-    drawn = not light and (figure.panels or not figure.surfaces)
+    drawn = not light and bool(figure.panels or not figure.surfaces)
     return fill(
         "report/figure",
         figure=figure,
@@ -131,7 +139,8 @@ def _figure(figure: Figure, page: Page, light: bool = False) -> Markup:
         shown=next((ending for ending in ("png", "svg") if ending in page.images), ""),
         curves=curves(figure) if light else "",
         surfaces=surfaces(figure) if figure.surfaces else "",
-        plot=_plot_data(figure) if drawn else "",
+        plot=_plot_data(figure) if drawn and there("bokeh") else "",
+        missing=sentence("bokeh") if drawn and not there("bokeh") else "",
     )
 
 

@@ -15,8 +15,8 @@ attains it. :math:`E(0, T) = \ln T`, and E falls with s, at last as :math:`T s e
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq
 
+from attnscope.engines.root import root_between
 from attnscope.errors import AttnscopeError
 from attnscope.probes.entropy_floor import entropy_floor
 from attnscope.theory.arrays import Numbers, float64
@@ -87,4 +87,4 @@ def largest_scale(entropy: float, keys: float) -> float:
     top = 1.0
     while entropy_floor(top, keys) > entropy:
         top *= 2
-    return float(brentq(lambda s: float(entropy_floor(s, keys)) - entropy, 0.0, top, xtol=1e-13))
+    return root_between(lambda s: float(entropy_floor(s, keys)) - entropy, 0.0, top)

@@ -6,17 +6,17 @@ nothing but products of the Hessian with vectors (Pearlmutter 1994): H v = ∇(�
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import torch
-from scipy.linalg import eigh_tridiagonal
 from torch import Tensor, nn
 
 from attnscope.errors import AttnscopeError
+from attnscope.needs import there
 from attnscope.probes.landscapes.directions import Block, matching, still
 from attnscope.probes.landscapes.landscape import PlainLoss
 
@@ -197,7 +197,7 @@ def _lanczos(hessian: _Hessian, count: int, end: str, seed: int) -> tuple[np.nda
         for _ in range(2):
             vector = vector - (basis @ vector) @ basis
         length = float(np.linalg.norm(vector))
-        values, turn = eigh_tridiagonal(diagonal, beside)
+        values, turn = _tridiagonal(diagonal, beside)
         norm = float(np.abs(values).max())
         chosen = slice(None, count) if end == "smallest" else slice(-count, None)
         residuals = length * np.abs(turn[-1, chosen])
@@ -235,3 +235,20 @@ def _said(block: Block) -> str:
     if block == "*":
         return "all parameters"
     return block if isinstance(block, str) else ", ".join(block)
+
+
+def _tridiagonal(
+    diagonal: Sequence[float], beside: Sequence[float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return eigenvalues, rising, and eigenvectors of a symmetric tridiagonal matrix.
+
+    SciPy takes O(n²), NumPy O(n³): a watched model is read without SciPy, and n is some tens there.
+    """
+    if there("scipy"):
+        from scipy.linalg import eigh_tridiagonal
+
+        values, vectors = eigh_tridiagonal(diagonal, beside)
+    else:
+        full = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)
+        values, vectors = np.linalg.eigh(full)
+    return values, vectors

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_softmax, logit
 
 from attnscope.errors import AttnscopeError
 
@@ -40,6 +39,8 @@ def log_lexical_probe(logits: ArrayLike, correct: ArrayLike) -> NDArray[np.float
     if not gamma.size:
         return np.zeros(gamma.shape[:-1])
     index = np.broadcast_to(word.astype(np.int64)[..., None, None], (*gamma.shape[:-1], 1))
+    from scipy.special import log_softmax
+
     return np.take_along_axis(log_softmax(gamma, axis=-1), index, axis=-1)[..., 0]
 
 
@@ -60,6 +61,8 @@ def polarity_probe(log_odds: ArrayLike, label: ArrayLike) -> NDArray[np.float64]
     _no_nan("log-odds", gamma)
     if not np.isin(y, (0, 1)).all():
         raise AttnscopeError(f"a label is {y[~np.isin(y, (0, 1))].flat[0]}: expected 0 or 1.")
+    from scipy.special import expit
+
     return np.asarray(expit((2 * y.astype(float) - 1)[..., None] * gamma))
 
 
@@ -97,6 +100,8 @@ def correct_probability(attention: ArrayLike, beta: ArrayLike) -> NDArray[np.flo
             "a row attends to a position with beta = 0 and to one with beta = 1: expected values "
             "between them, for -∞ and +∞ have no sum."
         )
+    from scipy.special import expit, logit
+
     terms = np.where(seen, alpha * logit(np.where(seen, probe, 0.5)), 0.0)
     return np.asarray(expit(terms.sum(axis=-1)))
 
