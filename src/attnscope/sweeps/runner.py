@@ -15,7 +15,6 @@ from attnscope.engines.device import choosing
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import RUNS, Experiment, Interrupted
 from attnscope.experiment.signals import Stop, stopping
-from attnscope.needs import need
 from attnscope.sweeps.axes import Axis, Grid, Over, axes_of, key, said
 from attnscope.sweeps.crew import Jobs, crew_for
 from attnscope.sweeps.folder import SweepFolder, Writer, fill
@@ -96,7 +95,6 @@ def sweep(
         Interrupted: on Ctrl-C, SIGTERM or SIGHUP; what is done is kept.
         AttnscopeError: a point is out of bounds, or the folder holds something else.
     """
-    need("scipy", "contourpy", "matplotlib")  # for its phase diagrams: not after an hour of points
     if workers is not None and workers < 1:
         raise AttnscopeError(f"workers = {workers}: expected 1 or more.")
     grid = Grid(study, axes_of(study, over))
