@@ -15,6 +15,7 @@ from attnscope.errors import AttnscopeError, nearest
 from attnscope.experiment import Experiment
 from attnscope.experiment.spec import Setting, settings
 from attnscope.limits import POINTS
+from attnscope.needs import need
 from attnscope.sweeps.values import is_geometric, is_tuple, label, spoken, values_of
 
 Values = Mapping[str, Any]
@@ -160,6 +161,7 @@ def axes_of(study: Experiment, over: Over) -> tuple[Axis, ...]:
     Raises:
         AttnscopeError: there is no such field, or its values make no sense.
     """
+    need("scipy", "contourpy", "matplotlib")  # Of its phase diagrams: not after an hour of points.
     known = settings(study)
     axes = []
     for names, given in over.items():
