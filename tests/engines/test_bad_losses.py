@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -160,3 +162,39 @@ def test_kinks_are_reported() -> None:
     assert "plain steps of it at kinks, each within 0.05 of the flow" in solution.status
     creeping = Flow(max_steps=300).run(Point(1.0, 2.0), valley, time=10.0, record=[])
     assert "kinks of the loss; expected a smooth loss, or lr" in creeping.status
+
+
+@pytest.mark.parametrize("method", ["dormand-prince", "chebyshev", None])
+def test_negative_curvature_everywhere_gets_a_sentence(method: Any) -> None:
+    def hill(model: nn.Module) -> Tensor:
+        return -0.5 * model.get_parameter("x").square().sum()
+
+    solution = Flow(method=method).run(Point(1e-3, 2e-3), hill, time=1e4, record=[])
+    assert solution.outcome is Outcome.DIVERGED
+    assert solution.status.startswith("broke down at time ")
+    assert solution.status.endswith(
+        "expected a loss that has a lower bound, and this one falls for ever"
+    )
+    top = Flow(method=method).run(Point(0.0, 0.0), hill, time=5.0, record=[])
+    assert top.status == (
+        "finished at time 5, where the gradient is zero: at a minimum, a saddle or a maximum "
+        "nothing moves"
+    )
+    slope = Flow(method=method).run(Point(1.0), lambda m: m.x.square().sum(), time=1.0, record=[])
+    assert slope.status == "finished at time 1"
+
+
+def test_ten_million_parameters_are_weighed_before_anything_is_allocated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parameters_module, "free_memory", lambda: 4e8)
+    model = Point(0.0)
+    # An expanded tensor has ten million entries and the memory of one.
+    model.x = nn.Parameter(torch.zeros(1, dtype=torch.float32).expand(10**7))
+
+    def loss(_: nn.Module) -> Tensor:
+        raise AssertionError("the loss was evaluated")
+
+    expected = r"10,000,000 parameters of Point holds 14 vectors .* 0\.56 GB, and 0\.4 GB are free"
+    with pytest.raises(AttnscopeError, match=expected):
+        Flow().run(model, loss, time=1.0, record=[])

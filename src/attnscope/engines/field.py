@@ -100,9 +100,12 @@ class GradientField:
         what = f"{after}"
         if math.isfinite(after) and not torch.isfinite(out).all():
             what = f"the gradient by '{self.culprit(out)}' was not finite"
+        wanted = "finite numbers"
+        if after == -math.inf:
+            wanted = "a loss that has a lower bound, and this one falls for ever"
         return (
             f"broke down at time {time:g}: the loss was {before:.6g} there and {what} right after; "
-            "expected finite numbers"
+            f"expected {wanted}"
         )
 
     def state(self) -> dict[str, Tensor]:

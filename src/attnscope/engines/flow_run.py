@@ -115,7 +115,7 @@ class FlowRun:
                 return self.end(Outcome.DIVERGED, broken)
         if sentence is not None:
             return self.end(Outcome.STOPPED, sentence)
-        said = f"{self.kinks.said()}{self.agenda.missed()}"
+        said = f"{self.kinks.said() or self.rest_sentence()}{self.agenda.missed()}"
         return self.end(Outcome.FINISHED, f"finished at time {self.until:g}{said}")
 
     def count(self, what: str) -> None:
@@ -232,6 +232,12 @@ class FlowRun:
                 "lr, the step of gradient descent that is good enough there"
             )
         return f"{said}steps of {self.last_h:.3g} or so; expected more of them, or a larger rtol"
+
+    def rest_sentence(self) -> str:
+        """Say that nothing moves any more, if the slope is exactly zero."""
+        if self.work.slopes[0].any():
+            return ""
+        return ", where the gradient is zero: at a minimum, a saddle or a maximum nothing moves"
 
     def below_sentence(self, time: float) -> str:
         """Say that the loss fell below its condition."""
