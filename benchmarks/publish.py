@@ -16,9 +16,24 @@ DOCS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- table -->\n", "<!-- end of table -->\n"
 
 
+def when(rows: list[dict[str, Any]]) -> str:
+    """Say when rows were measured, how busy the machine was, and how long they took."""
+    days = sorted({row["day"] for row in rows if "day" in row}) or ["an unknown day"]
+    loads = [row["load"] for row in rows if row.get("load") is not None] or [0.0]
+    minutes = sum(row.get("took", 0.0) for row in rows) / 60
+    left = sum(row["ratio"] is None for row in rows)
+    return (
+        f"{len(rows) - left} of {len(rows)} rows, measured on {' and '.join(days)} with a load of "
+        f"{min(loads):g} to {max(loads):g}; together they take {minutes:.1f} minutes of the "
+        "processor."
+    )
+
+
 def markdown(rows: list[dict[str, Any]]) -> str:
     """Return the table as it stands in the docs."""
     lines = [
+        when(rows),
+        "",
         "| what | reference | reference / ours | ratio | limit |",
         "| --- | --- | --- | --- | --- |",
     ]

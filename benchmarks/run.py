@@ -128,6 +128,8 @@ def moved(new: float | None, old: float | None) -> bool:
 
 def number(value: float, unit: str) -> str:
     if unit == "s":
+        if value >= 1000:
+            return f"{value:,.0f} s"
         for scale, word in ((1, "s"), (1e3, "ms")):
             if value * scale >= 1:
                 return f"{value * scale:.3g} {word}"
