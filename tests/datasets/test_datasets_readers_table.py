@@ -4,11 +4,20 @@ import gzip
 import lzma
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from attnscope.datasets.readers.table import read_tables, table_format
+from attnscope.datasets.readers import table
+from attnscope.datasets.readers.table import (
+    NOT_DRAWN,
+    Reading,
+    read_pasted,
+    read_tables,
+    table_format,
+)
 from attnscope.datasets.text import BLANK
 from attnscope.errors import AttnscopeError
+from attnscope.limits import ROWS
 
 
 def _write(path: Path, text: str) -> Path:
@@ -89,3 +98,44 @@ def test_a_field_may_be_longer_than_what_csv_allows_by_default(tmp_path: Path) -
     text = "word " * 100_000
     path = _write(tmp_path / "a.csv", f'label,text\na,"{text}"\nb,short\n')
     assert len(read_tables({"train": path})[1]["train"].texts[0]) == len(text.strip())
+
+
+def test_a_pasted_table_is_read_as_a_file_is(tmp_path: Path) -> None:
+    for text, name in (
+        ('label,text\na,"one, two"\nb,three\n\na,four', "t.csv"),
+        ("text\tlabel\none, two\ta\nthree\tb", "t.tsv"),
+        ("a,one\nb,two\na,three\n", "t.csv"),
+    ):
+        classes, splits = read_pasted(text)
+        other, from_file = read_tables({"train": _write(tmp_path / name, text)})
+        assert (classes, splits["train"].texts) == (other, from_file["train"].texts)
+        assert splits["train"].skipped == from_file["train"].skipped
+        np.testing.assert_array_equal(splits["train"].labels, from_file["train"].labels)
+    with pytest.raises(AttnscopeError, match="'the pasted table', line 2: there are 3 columns"):
+        read_pasted("label,text\na,b,c\n")
+    with pytest.raises(AttnscopeError, match=r"'the pasted table', line 1: .* NUL"):
+        read_pasted("label,te\0xt\na,b\n")
+    assert read_pasted("a,half a letter \ud800\nb,x\n")[0] == ("a", "b")
+
+
+def test_a_sampled_table_may_be_longer_than_what_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = _write(tmp_path / "a.csv", "label,text\n" + "a,x\nb,y\n" * 30)
+    monkeypatch.setitem(vars(ROWS), "default", 10)
+    with pytest.raises(AttnscopeError, match="has more than 10 rows"):
+        read_tables({"train": path})
+    _, splits = read_tables({"train": path}, Reading(most=8))
+    assert len(splits["train"]) == 8
+    assert splits["train"].skipped == {NOT_DRAWN: 52}
+
+
+def test_labels_without_end_are_refused_before_memory_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table, "MOST_LABELS", 20)
+    rows = "".join(f"{i / 7:.4f},text {i}\n" for i in range(100))
+    path = _write(tmp_path / "a.csv", "label,text\n" + rows)
+    said = r"line 22: .* more than 20 .* '2\.8571' .* 'text 20'"
+    with pytest.raises(AttnscopeError, match=said):
+        read_tables({"train": path}, Reading(most=8))

@@ -84,7 +84,11 @@ class NoPlayer(Player):
 
 @contextmanager
 def served(
-    root: Path, *, host: str = "127.0.0.1", token: str | None = None
+    root: Path,
+    *,
+    host: str = "127.0.0.1",
+    token: str | None = None,
+    tables: tuple[str, ...] = (),
 ) -> Iterator[tuple[str, int]]:
     """Serve a folder from another thread; yield host and port."""
     listening = listen("127.0.0.1", 0)
@@ -93,7 +97,7 @@ def served(
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def serve() -> None:
-        lab = Lab(root, Guard(host, token), NoPlayer())
+        lab = Lab(root, Guard(host, token), NoPlayer(), tables)
         server = Server(lab)
         server.add_socket(listening)
         loops.append(asyncio.get_running_loop())
@@ -104,6 +108,7 @@ def served(
         server.stop()
         await server.close_all_connections()
         lab.renderer.close()
+        lab.reader.close()
 
     stops: list[asyncio.Event] = []
 
@@ -130,12 +135,16 @@ class Answer:
 
 
 def ask(
-    place: tuple[str, int], path: str, headers: dict[str, str] | None = None, method: str = "GET"
+    place: tuple[str, int],
+    path: str,
+    headers: dict[str, str] | None = None,
+    method: str = "GET",
+    body: bytes | None = None,
 ) -> Answer:
     """Send one request, exactly as written, and return the answer; redirects are not followed."""
     connection = http.client.HTTPConnection(*place, timeout=60)
     try:
-        connection.request(method, path, headers=headers or {})
+        connection.request(method, path, body, headers or {})
         response = connection.getresponse()
         return Answer(response.status, dict(response.getheaders()), response.read())
     finally:

@@ -135,7 +135,7 @@ def test_nothing_can_be_changed(place: Place, method: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/runs", "/static/shell.css", "/live/demo/scene", "/nothing", "/"]
+    "path", ["/runs", "/static/shell.css", "/live/demo/scene", "/nothing", "/", "/data/scene"]
 )
 def test_foreign_hosts_and_origins_are_refused_everywhere(place: Place, path: str) -> None:
     for headers in (

@@ -19,6 +19,7 @@ from attnscope.lab.browse import SHOWN, run_rows, runs_page
 from attnscope.lab.entries import Entry, entries, entry, read
 from attnscope.lab.handler import Handler
 from attnscope.lab.ledger import figure_of, ledger_page
+from attnscope.lab.renderer import Renderer
 from attnscope.lab.safety import confined
 from attnscope.lab.sweep_page import point_report, sweep_body, sweeps_section
 
@@ -150,10 +151,15 @@ class SceneHandler(Handler):
     What goes wrong is a line with a sentence in it.
     """
 
-    async def draw(self, function: Callable[..., Iterator[dict[str, Any]]], *given: Any) -> None:
-        """Send what is drawn over there."""
+    async def draw(
+        self,
+        function: Callable[..., Iterator[dict[str, Any]]],
+        *given: Any,
+        renderer: Renderer | None = None,
+    ) -> None:
+        """Send what is drawn over there, by another process than that of the figures if given."""
         try:
-            async with aclosing(self.lab.renderer.draw(function, *given)) as parts:
+            async with aclosing((renderer or self.lab.renderer).draw(function, *given)) as parts:
                 async for part in parts:
                     self.tell(part)
                     await self.flush()

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import socket
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -31,6 +32,7 @@ from attnscope.lab.pages import routes
 from attnscope.lab.player import Player
 from attnscope.lab.renderer import Renderer
 from attnscope.lab.safety import COOKIE, Guard, RefusedError
+from attnscope.lab.table_page import routes as table_routes
 
 PORT = 5006
 STATIC = Path(__file__).with_name("static")
@@ -43,11 +45,14 @@ class Lab(Application):
         runs: the folder of runs; nothing outside it is read. It need not be there yet.
         guard: who may ask.
         player: does the runs that the sliders ask for.
+        tables: files that the page on data may read.
     """
 
-    def __init__(self, runs: Path, guard: Guard, player: Player) -> None:
-        self.runs, self.guard, self.player = runs, guard, player
-        self.renderer = Renderer()
+    def __init__(
+        self, runs: Path, guard: Guard, player: Player, tables: Sequence[str] = ()
+    ) -> None:
+        self.runs, self.guard, self.player, self.tables = runs, guard, player, tuple(tables)
+        self.renderer, self.reader = Renderer(), Renderer()
         self.kept: Kept = {}
         self.pages: set[PlaySocket] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -57,6 +62,7 @@ class Lab(Application):
                 (r"/", PlayPage, own),
                 (r"/play/socket", PlaySocket, own),
                 *routes(own),
+                *table_routes(own),
                 (r"/static/(bokeh\.min\.js)", BokehFile, {"path": _bokeh_folder()}),
                 (r"/static/([\w.-]+)", OwnFile, {"path": str(STATIC)}),
             ],
@@ -177,6 +183,7 @@ def serve(
     token: str | None = None,
     open_browser: bool = True,
     ready: Callable[[str], None] | None = None,
+    tables: Sequence[str] = (),
 ) -> None:
     """Serve the lab until it is interrupted.
 
@@ -187,11 +194,16 @@ def serve(
         token: what visitors from elsewhere must show; made up unless given.
         open_browser: show the page in the browser.
         ready: is told the address as soon as pages are answered.
+        tables: files of your own that the page on data may read.
 
     Raises:
-        AttnscopeError: the port is in use, or the host is not of this machine.
+        AttnscopeError: a table is not there, the port is in use, or the host is not of this
+            machine.
     """
-    asyncio.run(_serve(Path(runs), host, port, token, open_browser, ready))
+    for name in tables:
+        if not os.path.exists(name):
+            raise AttnscopeError(f"--data {name}: there is no such file. Expected a table.")
+    asyncio.run(_serve(Path(runs), host, port, token, open_browser, ready, tables))
 
 
 async def _serve(
@@ -201,11 +213,12 @@ async def _serve(
     token: str | None,
     open_browser: bool,
     ready: Callable[[str], None] | None,
+    tables: Sequence[str],
 ) -> None:
     listening = listen(host, port)
     guard = Guard(host, token)
     player = Player()
-    lab = Lab(runs, guard, player)
+    lab = Lab(runs, guard, player, tables)
     server = Server(lab)
     try:
         player.start()
@@ -220,6 +233,7 @@ async def _serve(
         server.stop()
         await player.stop()
         lab.renderer.close()
+        lab.reader.close()
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 NAVIGATION = (
     ("play", "/", "Play"),
+    ("data", "/data", "Data"),
     ("runs", "/runs", "Runs"),
     ("claims", "/claims", "Claims"),
 )
@@ -34,7 +35,8 @@ def page(
     Args:
         title: of the window, as text.
         body: markup of what stands below the header.
-        current: which entry of the navigation this is: ``play``, ``runs`` or ``claims``.
+        current: which entry of the navigation this is: ``play``, ``data``,
+            ``runs`` or ``claims``.
         scripts: files below ``/static``, run in this order after the page is there.
             ``plots.js`` brings BokehJS with it.
         styles: further style sheets below ``/static``.

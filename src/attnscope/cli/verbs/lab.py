@@ -22,6 +22,13 @@ def arguments(parser: Parser, words: list[str]) -> None:
         help="address to listen on; others than loopback make the lab ask for a token",
     )
     parser.add_argument("--port", type=whole, default=5006, help="default: 5006; 0: any free one")
+    parser.add_argument(
+        "--data",
+        nargs="+",
+        default=(),
+        metavar="FILE",
+        help="tables of text and label that the page on data may read",
+    )
     parser.add_argument("--no-open", action="store_true", help="do not open the browser")
 
 
@@ -42,6 +49,7 @@ def call(options: Namespace) -> int:
             port=options.port,
             open_browser=not options.no_open,
             ready=ready,
+            tables=options.data,
         )
     except KeyboardInterrupt:
         print("\nattnscope lab: ended.")

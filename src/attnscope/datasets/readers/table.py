@@ -7,12 +7,13 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 from attnscope.datasets.kinds import EMPTY_TEXT, Rows, Split
-from attnscope.datasets.meter import Meter
+from attnscope.datasets.meter import Meter, Metered
 from attnscope.datasets.readers.delimited import csv_records, tsv_records
-from attnscope.datasets.text import Place, lines
+from attnscope.datasets.text import Place, lines, stream_lines
 from attnscope.errors import AttnscopeError
 from attnscope.limits import STREAMED_BYTES, STREAMED_ROWS
 
@@ -87,11 +88,41 @@ def read_tables(
     return classes, splits
 
 
-class _Table:
-    """The records of one file: label, text and line, a row a few dozen bytes beside its text."""
+def read_pasted(
+    table: str, reading: Reading = Reading(), name: str = "the pasted table"
+) -> tuple[tuple[str, ...], dict[str, Split]]:
+    """Read a table that was pasted, as :func:`read_tables` reads a file.
 
-    def __init__(self, path: Path, reading: Reading) -> None:
-        self.path, self.reading = path, reading
+    Columns are told apart by tabs if the first line that is not blank has one, else by commas.
+
+    Args:
+        table: the text.
+        reading: its columns, and how many rows at most.
+        name: how it is called in errors.
+
+    Raises:
+        AttnscopeError: as for :func:`read_tables`.
+    """
+    read = _Table(Path(name), reading, table)
+    classes = _ordered(read.known)
+    rows = Rows(classes)
+    rows.skipped.update(read.skipped)
+    for label, text, line in zip(read.labels, read.texts, read.lines, strict=True):
+        rows.add(text, label, Place(name, line))
+    return classes, {"train": rows.split()}
+
+
+class _Table:
+    """The records of one file: label, text and line, a row a few dozen bytes beside its text.
+
+    Args:
+        path: the file; its name alone for a table that was pasted.
+        reading: how it is read.
+        pasted: what was pasted.
+    """
+
+    def __init__(self, path: Path, reading: Reading, pasted: str | None = None) -> None:
+        self.path, self.reading, self.pasted = path, reading, pasted
         self.skipped: Counter[str] = Counter()
         self.labels: list[str] = []
         self.texts: list[str] = []
@@ -153,8 +184,15 @@ class _Table:
         # Where a sample is held, the table itself is a stream and may be longer than memory.
         name, most = str(self.path), self.reading.most
         meter = Meter(name, STREAMED_ROWS, STREAMED_BYTES) if most else Meter(name)
-        read = lines(self.path, meter=meter)
-        if table_format(self.path) == "tsv":
+        if self.pasted is not None:
+            # Half a letter, which a browser may send, is no text in any encoding.
+            data = self.pasted.encode("utf-8", "replace")
+            read = stream_lines(Metered(BytesIO(data), meter), name, meter)
+            first = next((line for line in self.pasted.splitlines() if line.strip()), "")
+            tabbed = "\t" in first
+        else:
+            read, tabbed = lines(self.path, meter=meter), table_format(self.path) == "tsv"
+        if tabbed:
             return tsv_records(read, self.skipped)
         return csv_records(read, name, self.skipped)
 
