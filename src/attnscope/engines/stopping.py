@@ -149,7 +149,7 @@ class Reached:
 
     def values(self, model: nn.Module) -> list[float]:
         """Return the measures."""
-        return [float(value) for value in self.measure(model)]
+        return [float(value) for value in self.measure(model).detach()]
 
     def said(self, values: list[float]) -> str:
         """Say where the measures stand, and where they should."""

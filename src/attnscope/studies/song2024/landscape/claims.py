@@ -119,6 +119,7 @@ def claims_of(study: Landscape) -> list[Claim]:
     unreached = (
         "where a run never came to the targets of loss and gradient (table ends) nothing is said."
     )
+    short = "it takes less than that away, or the seeds do not tell by their interval"
     again = ((TWIN, SOFTMAX), "softmax again, after other batches: chance alone differs")
     smoother = partial(
         Claim,
@@ -192,7 +193,7 @@ def claims_of(study: Landscape) -> list[Claim]:
             "kernel rises at most a quarter as much.",
             partial(planes, measure="rise"),
             given=(NORMALISED, GAUSSIAN),
-            reason=unreached,
+            reason=f"{short}; {unreached}",
         ),
         reason(
             "reason-sums",
@@ -202,7 +203,7 @@ def claims_of(study: Landscape) -> list[Claim]:
             given="shares",
             control=("sums", "the shares within rows are held, and their sums move"),
             measure="log10 of the mean rise at the middle radius, sums held over the model's own",
-            reason=unreached,
+            reason=f"{short}; {unreached}",
         ),
         reason(
             "reason-sums-softmax",
@@ -213,7 +214,7 @@ def claims_of(study: Landscape) -> list[Claim]:
             holds=above(-MOST),
             control=((TWIN, "own"), "softmax again, after other batches: sums stay one"),
             measure="log10 of the mean rise at the middle radius, sums free over the model's own",
-            reason=unreached,
+            reason=f"{short}; {unreached}",
         ),
         reason(
             "reason-bandwidth",
@@ -222,7 +223,7 @@ def claims_of(study: Landscape) -> list[Claim]:
             partial(planes, measure="rise"),
             given=(WIDE, GAUSSIAN),
             reason="a bandwidth σ is the same as W^Q/σ and W^K/σ, and the weights learn their own "
-            f"scale; {unreached}",
+            f"scale; {short}; {unreached}",
         ),
         reason(
             "reason-scale",
