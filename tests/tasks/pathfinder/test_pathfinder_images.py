@@ -143,6 +143,9 @@ def test_a_contour_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("attnscope.tasks.pathfinder.snakes.ATTEMPTS", 20)
     with pytest.raises(AttnscopeError, match=r"contour_length = 40 .* window of 16"):
         Pathfinder(window=16, contour_length=40).sample(1, 0)
+    # Of many images at once none is found: they do not all try to the end.
+    with pytest.raises(AttnscopeError, match=r"in 200 attempts in a window of 16"):
+        Pathfinder(window=16, contour_length=40).sample(100, 0)
     for count in (0, -1):
         with pytest.raises(AttnscopeError, match=f"count = {count}"):
             SMALL.sample(count, 0)

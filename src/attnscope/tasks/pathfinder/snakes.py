@@ -13,6 +13,8 @@ import numpy as np
 from attnscope.errors import AttnscopeError
 from attnscope.tasks.pathfinder.occupancy import CELLS, Geometry, Occupancy
 
+HOPELESS = 10
+"""Times :data:`ATTEMPTS`, over all images of a call: without any success by then it is given up."""
 TURNS = np.radians(np.arange(-85, 90, 5))
 """Changes of orientation from one paddle to the next; larger ones have probability 0."""
 DRAWS = 3
@@ -69,15 +71,20 @@ def _targets(
     paddles = growth.contour_length
     strokes = np.empty((len(sources), 2, paddles, 2, 2))
     left = np.arange(len(sources))
-    for _ in range(ATTEMPTS):
+    tried = ATTEMPTS
+    for attempt in range(ATTEMPTS):
         if not left.size:
             return strokes
+        # Of many images side by side none has been found: more of the same finds none either.
+        if len(left) == len(sources) and attempt * len(left) >= HOPELESS * ATTEMPTS:
+            tried = attempt * len(left)
+            break
         lots = np.stack([sources[i].random(_START + 2 * paddles * DRAWS) for i in left])
         occupancy.clear(left)
         done = _pairs(growth, occupancy, left, lots, strokes)
         left = left[~done]
     raise AttnscopeError(
-        f"no two snakes of contour_length = {paddles} were found in {ATTEMPTS:,} attempts in a "
+        f"no two snakes of contour_length = {paddles} were found in {tried:,} attempts in a "
         f"window of {growth.geometry.window}: expected a shorter contour or a larger window."
     )
 
