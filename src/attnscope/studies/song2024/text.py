@@ -26,8 +26,8 @@ class Text(KernelTraining):
     Skyformer's configuration: 4,000 bytes, learning rate 1e-4, 80 steps of warm-up, batches of 32
     (16 in its paper). Padding is masked in attention and left out of the mean over tokens; the
     released code averages over it. At ``desk`` a convolution over five bytes comes before the
-    first layer, and the largest entry over tokens in place of the mean: without them hours at this
-    size do not reach what counting bytes does.
+    first layer, and the largest entry over tokens in place of the mean: a pilot with them passed
+    what counting bytes reaches within 1,000 steps, and nothing without them has.
     """
 
     data: str = "imdb"
