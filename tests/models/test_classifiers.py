@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 
+from attnscope.errors import AttnscopeError
 from attnscope.models import FixedLinear, TrainableLinear, TwoLayer, classifier
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -85,3 +86,9 @@ def test_the_generator_fixes_the_draw(kind: str) -> None:
 def test_kinds_have_their_classes() -> None:
     assert isinstance(classifier("TC", DIM, CLASSES), TrainableLinear)
     assert isinstance(classifier("TL", DIM, CLASSES), TwoLayer)
+
+
+def test_a_fixed_classifier_has_a_direction_for_each_topic() -> None:
+    with pytest.raises(AttnscopeError, match="dim = 2 with 4 topics: expected 4 dimensions"):
+        FixedLinear(2, 4)
+    assert FixedLinear(2, 4, orthonormal=False).weight.shape == (2, 4)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,11 +30,15 @@ class Hill(Study):
     each: bool = True
     broken: float = 10.0
     """From this a on a point cannot be done."""
+    deadly: float = 10.0
+    """From this a on a point takes its process along, as one without memory does."""
 
     def build(self, case: str, seed: int) -> Problem:
         """Make a run whose only reading is the statistic."""
         if self.a >= self.broken:
             raise AttnscopeError(f"a = {self.a} is not to be.")
+        if self.a >= self.deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
         shaken = float(np.random.default_rng([seed, 1]).normal()) * self.noise
         value = self.a + self.b**2 + shaken
         model = nn.Linear(1, 1, dtype=torch.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -118,6 +119,26 @@ def test_a_point_that_cannot_be_done_is_said_and_tried_again(tmp_path: Path) -> 
     with pytest.raises(AttnscopeError, match="1 of 3"):
         swept(over, tmp_path / "s", listener=heard)
     assert heard.points == []
+
+
+def test_a_point_that_takes_its_process_along_is_said_and_the_others_are_done(
+    tmp_path: Path,
+) -> None:
+    over = {"a": [0.0, 3.0, 0.2, 4.0, 0.4]}
+    with pytest.raises(AttnscopeError) as caught:
+        swept(over, tmp_path / "s", Hill(deadly=1.0), workers=2)
+    assert re.match(
+        r"2 of 5 points could not be done; the first, a = [34]: it took its process with it "
+        r"\(exit code -9: the system ended it, as it does when memory runs out\)\. The others are "
+        r"kept in .*; the same command tries again\.",
+        str(caught.value),
+    )
+    rows = {row["values"]["a"]: row for row in SweepFolder(tmp_path / "s").rows()}
+    assert {a: row["outcome"] for a, row in rows.items()} == {
+        **dict.fromkeys((0.0, 0.2, 0.4), "finished"),
+        **dict.fromkeys((3.0, 4.0), "failed"),
+    }
+    assert "memory runs out" in rows[3.0]["status"]
 
 
 def test_a_study_that_raises_at_every_point_is_given_up(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from attnscope.errors import AttnscopeError
 from attnscope.models.pooling import project
 
 ClassifierKind = Literal["FC", "FC-released", "TC", "TL"]
@@ -40,6 +41,11 @@ class FixedLinear(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
+        if orthonormal and dim < classes:
+            raise AttnscopeError(
+                f"dim = {dim} with {classes} topics: expected {classes} dimensions or more, so "
+                "that the fixed classifier can have a direction for each topic."
+            )
         draw = torch.randn(dim, classes, generator=generator)
         weight = torch.linalg.qr(draw)[0] if orthonormal else draw.fill_diagonal_(1.0)
         self.register_buffer("weight", weight.contiguous())

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from attnscope.errors import AttnscopeError
+from attnscope.workers.process import JobFailed
 
 Hear = Callable[[int, str, Any], None]
 
@@ -33,6 +34,7 @@ class Here:
         self._function, self._stopped, self._args_now = function, stopped, args_now
         self._pending: deque[tuple[int, tuple[Any, ...]]] = deque()
         self._given = 0
+        self._failures: list[JobFailed] = []
         for each in jobs:
             self.add(*each)
 
@@ -47,6 +49,7 @@ class Here:
 
         Raises:
             KeyboardInterrupt: somebody asked to stop.
+            JobFailed: a job raised what is not an AttnscopeError; the other jobs are done first.
         """
         while self._pending:
             number, args = self._pending.popleft()
@@ -56,13 +59,16 @@ class Here:
             except AttnscopeError as error:
                 if not self._stopped():
                     hear(number, "sorry", str(error))
-            except Exception:
-                hear(number, "bug", traceback.format_exc())
-                raise
+            except Exception as error:
+                printed = traceback.format_exc()
+                hear(number, "bug", printed)
+                self._failures.append(JobFailed(f"{type(error).__name__}: {error}\n{printed}"))
             else:
                 hear(number, "done", value)
             if self._stopped():
                 raise KeyboardInterrupt
+        if self._failures:
+            raise self._failures[0]
 
     def rest(self, hear: Hear) -> None:
         """Nothing is left unheard."""

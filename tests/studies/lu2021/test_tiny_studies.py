@@ -10,6 +10,7 @@ import torch
 import xarray as xr
 
 import attnscope
+from attnscope.errors import AttnscopeError
 from attnscope.experiment import Study
 from attnscope.report import Band, Dots, Histogram, Line, Rule
 from attnscope.studies.lu2021 import Capacity, Cnn, Query, Sen, Synergy
@@ -157,3 +158,9 @@ def test_the_loss_column_is_the_mean_over_seeds(done: tuple[Study, xr.DataTree])
         key = "case" if isinstance(row[0], str) else "seed"
         mean = float(loss[loss[key] == row[0]].mean())
         assert row[column] == pytest.approx(mean, rel=1e-6)
+
+
+@pytest.mark.parametrize("study", [Sen, Capacity, Query])
+def test_fewer_dimensions_than_topics_are_said_before_anything_starts(study: type[Study]) -> None:
+    with pytest.raises(AttnscopeError, match="dim = 2 with topics = 4: expected 4 dimensions"):
+        study(dim=2, topics=4)

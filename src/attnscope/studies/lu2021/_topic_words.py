@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from attnscope.bounds import Count, Positive, Several
 from attnscope.engines import Descent, Flow, Given, Linear, Observable, Record
 from attnscope.engines.observe import Schedule
+from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem, Study
 from attnscope.models import BagAttention, KeyQuery, classifier
 from attnscope.models.bag_attention import Freeze
@@ -45,6 +46,16 @@ class TopicWordsStudy(Study):
 
     citation = CITATION
     labels: ClassVar = {"side": ("score", "embedding")}
+
+    def check(self) -> None:
+        """Check that a fixed classifier has room for its topics."""
+        fixed = any(case == "FC" or case.startswith("FC,") for case in self.cases)
+        if fixed and self.dim < self.task.topics:
+            raise AttnscopeError(
+                f"dim = {self.dim} with topics = {self.task.topics}: expected {self.task.topics} "
+                "dimensions or more, so that the fixed classifier can have a direction for each "
+                "topic."
+            )
 
     def model(
         self,

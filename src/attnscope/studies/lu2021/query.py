@@ -44,7 +44,8 @@ class Query(TopicWordsStudy):
     quick = {"seeds": 1, "query_variances": (0.1, 2.0)}
 
     def check(self) -> None:
-        """Check that there are variances to compare."""
+        """Check that there are variances to compare, and room for the topics."""
+        super().check()
         if len(self.query_variances) < 2:
             raise AttnscopeError(
                 f"query_variances = {self.query_variances}: expected two or more numbers above 0."

@@ -13,7 +13,6 @@ from torch import Tensor
 from attnscope.bounds import Count, Several
 from attnscope.claims import Claim, Finding, above, below
 from attnscope.engines import Descent, Flow, Linear, Observable, Record
-from attnscope.errors import AttnscopeError
 from attnscope.experiment import NOW, AttentionOverTime, Playable, Problem
 from attnscope.models.classifiers import ClassifierKind
 from attnscope.models.objective import BagObjective
@@ -37,15 +36,6 @@ class TopicWordsRun(Playable, Sen):
     """What reads the context vector: fixed, trained linear, or two layers."""
 
     quick = {}
-
-    def check(self) -> None:
-        """Check that a fixed classifier has room for its topics."""
-        if self.classifier == "FC" and self.dim < self.task.topics:
-            raise AttnscopeError(
-                f"dim = {self.dim} with topics = {self.task.topics}: expected {self.task.topics} "
-                "dimensions or more, so that the fixed classifier can have a direction for each "
-                "topic."
-            )
 
     @property
     def cases(self) -> tuple[str, ...]:  # type: ignore[override]
