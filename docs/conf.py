@@ -29,3 +29,8 @@ nb_execution_in_temp = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 html_theme_options = {"navigation_with_keys": True}
+
+sys.path.insert(0, str(Path(__file__).parent))
+from ledger import write_pages  # noqa: E402
+
+write_pages(Path(__file__).with_name("ledger"))
