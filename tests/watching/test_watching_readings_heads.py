@@ -215,6 +215,11 @@ def test_layers_that_are_not_there(tmp_path: Path) -> None:
         watched(tmp_path / "run", ["repetition_gain@0"])
 
 
+def test_a_context_that_is_shorter_than_the_probe_of_repeated_words(tmp_path: Path) -> None:
+    with pytest.raises(AttnscopeError, match="'induction' needs a probe batch of rows of 8 words"):
+        watch(Speaker(), tmp_path / "run", ["induction"], probe=IDS[:, :6])
+
+
 def test_entropy_is_never_below_the_floor_of_its_rows() -> None:
     chance = np.random.default_rng(0)
     logits = 4 * chance.normal(size=(2, 3, 6, 6))

@@ -53,6 +53,11 @@ def test_a_head_that_is_there_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> N
     assert np.isnan(run.score.isel(step=slice(1, None))).all()
 
 
+def test_a_batch_of_one_sequence_trains() -> None:
+    study = Emergence.at("quick", steps=2, every=1, batch=1, batches=(1, 2), **SMALL)
+    assert np.isfinite(study.read(solve(study).tree).score).all()
+
+
 def test_the_slope_of_a_known_law_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     study = Surrogate.at("quick", steps=4, length=8, held_out=4)
     run = study.read(solve(study).tree)

@@ -9,7 +9,7 @@ import torch
 from attnscope import AttnscopeError
 from attnscope.experiment import solve
 from attnscope.studies.boix2023 import RankStudy
-from attnscope.studies.boix2023.rank import SmallTransformer, ranks_of_change
+from attnscope.studies.boix2023.rank import SmallTransformer, ranks_since_now
 
 TINY = {"steps": 6, "batch": 4, "points": 3, "width": 8, "heads": 2, "seeds": 2}
 
@@ -17,7 +17,9 @@ TINY = {"steps": 6, "batch": 4, "points": 3, "width": 8, "heads": 2, "seeds": 2}
 def test_starts_differ_in_the_size_of_attention_alone() -> None:
     study = RankStudy(**TINY)
     one, small = (study.model(f"start × {scale:g}", 0) for scale in (1.0, 0.1))
-    torch.testing.assert_close(one.factors() * 0.1, small.factors())
+    for large, little in zip(one.attention(), small.attention(), strict=True):
+        torch.testing.assert_close(large.in_proj_weight * 0.1, little.in_proj_weight)
+        torch.testing.assert_close(large.out_proj.weight * 0.1, little.out_proj.weight)
     assert torch.equal(one.words.weight, small.words.weight)
 
 
@@ -30,11 +32,18 @@ def test_the_model_does_not_look_ahead() -> None:
 
 
 def test_ranks_are_those_of_whole_products() -> None:
-    old, new = (SmallTransformer(3, 6, 8, 2, 1, 1.0, seed).factors() for seed in (0, 1))
-    found = ranks_of_change(new, old)
+    old, new = (SmallTransformer(3, 6, 8, 2, 1, 1.0, seed) for seed in (0, 1))
+
+    def product() -> torch.Tensor:
+        """Return W_O W_V of the second head."""
+        (layer,) = old.attention()
+        return layer.out_proj.weight[:, 4:].detach().double() @ layer.in_proj_weight[20:].double()
+
+    reading, before = ranks_since_now(old, torch.zeros(1, 6, dtype=torch.int64)), product()
+    old.load_state_dict(new.state_dict())
+    found = reading.read(old)
     assert found.shape == (1, 2, 2)
-    change = new[2, 0, 1].T @ new[3, 0, 1] - old[2, 0, 1].T @ old[3, 0, 1]
-    values = torch.linalg.svdvals(change)
+    values = torch.linalg.svdvals((product() - before).detach())
     assert found[0, 1, 1].item() == pytest.approx(float((values**2).sum() / values[0] ** 2))
 
 

@@ -50,10 +50,15 @@ def test_figures_and_tables_of_the_tail(tail: tuple[TailStudy, Readings]) -> Non
 def test_a_run_that_does_not_saturate_is_stopped_and_said(
     selection: tuple[SelectionStudy, Readings],
 ) -> None:
-    _, run = selection
+    study, run = selection
     narrow = run.of("d = 2")
     stopped = narrow.stats.outcome.to_numpy() == "stopped"
     assert stopped.any()
+    problem = study.build("d = 2", int(stopped.argmax()))
+    ended = study.training.run(
+        problem.model, problem.loss, time=study.end, record=(), stop=problem.stop
+    )
+    assert "after 200 attempted steps: attention did not saturate" in ended.status
     assert not narrow.theory.saturated.to_numpy()[stopped].all()
     assert (narrow.theory.reachable == 0).any()
     assert np.isfinite(narrow.theory.locally).all()
@@ -80,6 +85,15 @@ def test_a_batch_of_one_input() -> None:
     assert run.of("logistic").theory.locally.item() == 1
     assert study.tables(run)
     assert study.figures(run)
+
+
+def test_the_gap_of_a_tie_between_tokens_is_printed(
+    selection: tuple[SelectionStudy, Readings],
+) -> None:
+    study, run = selection
+    (printed,) = study.printed(run)
+    assert printed.columns[-1] == "least gap of logits"
+    assert all(np.isfinite(row[-1]) and row[-1] >= 0 for row in printed.rows)
 
 
 def test_an_input_of_one_token() -> None:

@@ -64,7 +64,7 @@ class Emergence(Study):
     """V."""
     width: Count = 128
     """d."""
-    batches: tuple[Several, ...] = (8, 32, 128)
+    batches: tuple[Count, ...] = (8, 32, 128)
     """Sequences in an update, compared at one context."""
     context: Several = 64
     """C of all batch sizes."""
@@ -222,8 +222,8 @@ class Emergence(Study):
         }
         reasons = {
             "batch": "it is no power law: the exponent is B/(B + B_c) and turns from 0 into 1.",
-            "context": "heads are probed, and trained, on more words where the context is longer: "
-            "the text of a longer context is harder here, as it is not in natural text.",
+            "context": "a longer context has more words to tell apart here, and as many updates "
+            "or more are needed; in the law it has more to learn from, and fewer are.",
         }
         return [
             Claim(
@@ -256,7 +256,7 @@ class Emergence(Study):
                     slope,
                     (which, 0.0),
                     within(*bounds),
-                    ((which, 1.0), "the same data at an exponent one less"),
+                    ((which, -1.0), "the same data at an exponent one more"),
                     source,
                     said,
                     f"slope of log tokens over log {which}, mean over seeds",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +22,7 @@ from attnscope.studies._markov import FreshLoss
 from attnscope.studies.boix2023._head import CITATION
 from attnscope.tasks.markov_chains import MarkovChains
 from attnscope.trajectory import Readings, final
-from attnscope.watching.readings.rank_growth import stable_rank_of_change
+from attnscope.watching import as_observables
 
 
 class SmallTransformer(nn.Module):
@@ -52,7 +52,6 @@ class SmallTransformer(nn.Module):
                 for _ in range(layers)
             )
             self.readout = nn.Linear(width, states)
-        self.heads = heads
         with torch.no_grad():
             for layer in self.attention():
                 layer.in_proj_weight.mul_(scale)
@@ -72,33 +71,10 @@ class SmallTransformer(nn.Module):
         found: Tensor = self.readout(x)
         return found
 
-    def factors(self) -> Tensor:
-        """Return K, Q, V and Oᵀ of every layer and head, (4, layer, head, rank, width)."""
-        found = []
-        for layer in self.attention():
-            queries, keys, values = layer.in_proj_weight.detach().chunk(3)
-            four = (keys, queries, values, layer.out_proj.weight.detach().T)
-            found.append(torch.stack([each.unflatten(0, (self.heads, -1)) for each in four]))
-        return torch.stack(found, dim=1).double()
 
-
-def ranks_of_change(now: Tensor, before: Tensor) -> Tensor:
-    """Return the stable ranks of the change of KᵀQ and of VᵀOᵀ, (layer, head, product)."""
-    _, layers, heads = now.shape[:3]
-    return torch.stack(
-        [
-            torch.stack(
-                [
-                    stable_rank_of_change(
-                        now[a, i, j], now[b, i, j], before[a, i, j], before[b, i, j]
-                    )
-                    for a, b in ((0, 1), (2, 3))
-                ]
-            )
-            for i in range(layers)
-            for j in range(heads)
-        ]
-    ).unflatten(0, (layers, heads))
+def ranks_since_now(model: SmallTransformer, tokens: Tensor) -> Observable:
+    """Return the reading of ``watch``: stable ranks of the change, (layer, head, product)."""
+    return replace(as_observables(model, ["rank_growth"], probe=tokens)[0], name="rank")
 
 
 @dataclass(frozen=True)
@@ -147,7 +123,6 @@ class RankStudy(Study):
     def build(self, case: str, seed: int) -> Problem:
         """Make the run of one start."""
         model = self.model(case, seed)
-        before = model.factors().clone()
         held_out = self.task.sample(200, 1_000_003).tokens
         loss = FreshLoss(self.task.stream(seed))
 
@@ -155,15 +130,10 @@ class RankStudy(Study):
             logits = module(held_out)[:, :-1].flatten(0, 1)
             return nn.functional.cross_entropy(logits, held_out[:, 1:].flatten())
 
-        def ranks(module: nn.Module) -> Tensor:
-            assert isinstance(module, SmallTransformer)
-            return ranks_of_change(module.factors(), before)
-
         rows = (self.training.batch or 1) * (self.training.steps + 1)
-        meaning = "stable rank of the change since the start"
         curves = (
             Observable("loss", error, (), "nats", "cross-entropy of held-out sequences"),
-            Observable("rank", ranks, ("layer", "head", "product"), "", meaning),
+            ranks_since_now(model, held_out[:2]),
         )
         return Problem(
             model, loss, [Record(curves, Linear(self.points))], rows=rows, seed=seed, shuffle=False
@@ -174,8 +144,10 @@ class RankStudy(Study):
         found = xr.full_like(final(run.rank), np.nan)
         for case in self.cases:
             for seed in run.rank["seed"].to_numpy():
-                one, other = (self.model(case, int(seed) + k).factors() for k in (10_007, 20_011))
-                found.loc[case, seed] = ranks_of_change(one, other).numpy()
+                one, other = (self.model(case, int(seed) + k) for k in (10_007, 20_011))
+                since = ranks_since_now(one, self.task.sample(2, 0).tokens)
+                one.load_state_dict(other.state_dict())
+                found.loc[case, seed] = since.read(one).numpy()
         return {"random_rank": found.assign_attrs(meaning="of the difference of two random starts")}
 
     def claims(self) -> list[Claim]:
