@@ -161,3 +161,63 @@ def test_large_weights_are_copied_by_pytorch(
     events = ["plain"] * 3
     recorded(tmp_path / "run", events, 1, [Every(1, "attention")])
     same(tmp_path, events, 1, [Every(1, "attention")])
+
+
+@pytest.mark.parametrize("way", ["grad", "vmap"])
+def test_a_pass_under_torch_func_is_not_disturbed(tmp_path: Path, way: str) -> None:
+    source = torch.Generator().manual_seed(1)
+    model = Layers(1)
+
+    def total(weights: Tensor) -> Tensor:
+        model([weights])
+        return weights.square().sum()
+
+    with attnscope.watch(
+        model, tmp_path / "run", [Every(1, "attention")], attention="layers.0"
+    ) as scope:
+        for _ in range(3):
+            step(model, scope, "plain", source)
+        assert scope._lane.open
+        weights = random_weights(source)
+        if way == "grad":
+            torch.testing.assert_close(torch.func.grad(total)(weights), 2 * weights)
+        else:
+            sums = torch.func.vmap(total)(weights[None])
+            torch.testing.assert_close(sums, weights.square().sum()[None])
+        step(model, scope, "plain", source)
+        assert scope.recording
+    run = open_run(tmp_path / "run")["observables"]
+    assert np.isfinite(run["attention"].to_numpy()[0, 1:]).all()
+    assert run["loss"].shape[1] == 5
+
+
+@pytest.mark.parametrize("short", [True, False])
+def test_a_module_that_returns_less_than_before_is_complained_about_once(
+    tmp_path: Path, short: bool
+) -> None:
+    class Moody(nn.Module):
+        def forward(self, weights: Tensor | None, short: bool) -> tuple[Any, ...]:
+            return (None, None)[: 2 - short] if short or weights is None else (None, weights)
+
+    class Whole(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Moody()
+
+        def forward(self, weights: Tensor | None, short: bool = False) -> None:
+            self.inner(weights, short)
+
+    source = torch.Generator().manual_seed(1)
+    model = Whole()
+    with attnscope.watch(
+        model, tmp_path / "run", [Every(1, "attention")], attention="inner"
+    ) as scope:
+        for _ in range(3):
+            model(random_weights(source))
+            scope.step(0.5)
+        with pytest.warns(UserWarning, match="the attention of 'inner' cannot be read"):
+            model(None, short=short)
+        scope.step(0.5)
+    values = open_run(tmp_path / "run")["observables"]["attention"].to_numpy()[0]
+    assert np.isfinite(values[1:4]).all()
+    assert np.isnan(values[4]).all()

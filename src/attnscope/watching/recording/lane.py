@@ -181,17 +181,20 @@ class Left:
         lane = self.lane
         if not (lane.open and lane.size):
             return False
-        if (
-            weights.shape in lane.shapes
-            and weights.dtype is lane.kind
-            and weights.is_contiguous()
-            and weights.is_cpu
-            and weights.__class__ is Tensor
-        ):
-            # Neither a tensor that shares memory nor autograd: a copy in PyTorch costs ten times
-            # the code.
-            memmove(lane.address + self.index * lane.size, weights.data_ptr(), lane.size)
-            lane.heard[self.index] = IN_PLACE
-            return True
+        try:
+            if (
+                weights.__class__ is Tensor
+                and weights.shape in lane.shapes
+                and weights.dtype is lane.kind
+                and weights.is_contiguous()
+                and weights.is_cpu
+            ):
+                # Neither a tensor that shares memory nor autograd: a copy in PyTorch costs ten
+                # times the code.
+                memmove(lane.address + self.index * lane.size, weights.data_ptr(), lane.size)
+                lane.heard[self.index] = IN_PLACE
+                return True
+        except RuntimeError:
+            pass  # Under torch.func a tensor may have no memory of its own.
         lane.heard[self.index] = LEFT
         return False
