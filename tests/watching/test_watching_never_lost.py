@@ -287,7 +287,7 @@ def test_a_scripted_model_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[
         def forward(self, x: Tensor) -> Tensor:
             return torch.softmax(self.q(x) @ self.k(x).transpose(-1, -2), -1) @ x
 
-    with pytest.warns(DeprecationWarning, match="deprecated"):
+    with pytest.warns((DeprecationWarning, FutureWarning), match="deprecated"):  # 2.15: the latter
         scripted = torch.jit.script(Plain())
     x = torch.randn(2, 5, WIDTH)
     with attnscope.watch(scripted, tmp_path / "run", ["weight_norm"], every=1, probe=x) as scope:
