@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from toys import (
     THETA,
@@ -39,6 +40,7 @@ from attnscope.engines import (
     Solution,
     Switch,
 )
+from attnscope.models import KernelClassifier
 from attnscope.tasks import TopicWordsData
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -192,6 +194,33 @@ def test_a_loss_that_draws_random_numbers_goes_on_drawing_them() -> None:
     torch.manual_seed(0)
     straight = it.whole[2]
     for after in (0, 4):
+        torch.manual_seed(0)
+        first = Interrupter(after)
+        it.run(first)
+        torch.manual_seed(99)
+        _, resumed = it.run(Memory(), first.reload())
+        assert torch.equal(flat(resumed), flat(straight))
+
+
+@pytest.mark.parametrize("kernel", ["softmax", "gaussian"])
+def test_dropout_of_a_transformer_goes_on_where_it_was(kernel: str) -> None:
+    """Its factors come of another source, which is begun anew from PyTorch's at every call."""
+    ids = torch.arange(12).view(3, 4) % 5
+
+    def model() -> nn.Module:
+        small = KernelClassifier(
+            5, 4, 2, width=4, hidden=6, heads=2, head_width=2, kernel=kernel, dropout=0.4
+        )
+        return small.train()
+
+    def loss(classifier: nn.Module) -> Tensor:
+        return F.cross_entropy(classifier(ids), torch.tensor([0, 1, 0]))
+
+    records = (Record((THETA,), Linear(4)),)
+    it = Case(Descent(lr=0.05, optimizer="adam"), model, loss, 0.4, list, records)
+    torch.manual_seed(0)
+    straight = it.whole[2]
+    for after in (0, 5):
         torch.manual_seed(0)
         first = Interrupter(after)
         it.run(first)
