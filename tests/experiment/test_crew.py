@@ -28,7 +28,7 @@ def python(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
         cwd=TESTS,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         env={**os.environ, "PYTHONPATH": TESTS, **more},
     )
 

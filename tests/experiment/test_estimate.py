@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,15 @@ def test_steps_and_bytes_are_counted_exactly() -> None:
     assert [case.steps for case in cost.cases] == [300, 300]
     assert [case.bytes for case in cost.cases] == [31 * (2 + 1) * 8] * 2
     assert cost.sentences()[0] == "4 runs of 2 cases, 300 steps each."
+
+
+def test_what_may_end_earlier_is_said_to_be_the_most() -> None:
+    case = CaseCost("a", 1, 100, 3, 1.0, 10, 0.5)
+    said = "Runs may end earlier, by conditions of the study: that is the most."
+    assert said not in Estimate((case,), 1, 1, 1).sentences()
+    assert said in Estimate((replace(case, stops=True),), 1, 1, 1).sentences()
+    whole = replace(case, stops=True, done=1.0)  # The trial was the run.
+    assert said not in Estimate((whole,), 1, 1, 1).sentences()
 
 
 def test_time_is_shared_by_processes_but_no_shorter_than_a_run() -> None:

@@ -36,6 +36,7 @@ class CaseCost:
         seconds: of the processor.
         bytes: of its readings before they are packed.
         done: how much of the run the measured steps were, between 0 and 1.
+        stops: whether something may end it earlier, so that it takes less.
     """
 
     case: str
@@ -45,6 +46,7 @@ class CaseCost:
     seconds: float
     bytes: int
     done: float
+    stops: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ class Estimate:
             f"{size(self.memory * min(self.workers, self.runs))} in all.",
             f"disk: at most {size(self.disk)}.",
         ]
+        if any(case.stops and case.done < 1 for case in self.cases):
+            said.append("Runs may end earlier, by conditions of the study: that is the most.")
         if any(not case.steps and case.done < 1 for case in self.cases):
             said.append(
                 "A flow takes longer steps where little happens, so the time is a rough one."
@@ -214,7 +218,8 @@ def _cost(experiment: Experiment, case: str, budget: float) -> tuple[CaseCost, i
         a_step = moving / max(1, taken - 1)
         # What stands before the first step is a gradient, about a step, and one of each reading.
         seconds = steps * a_step + readings * max(0.0, trial.reading - a_step)
-    return CaseCost(case, len(seeds), steps, taken, built + seconds, kept, done), trial.checkpoint
+    cost = CaseCost(case, len(seeds), steps, taken, built + seconds, kept, done, job.stops)
+    return cost, trial.checkpoint
 
 
 def duration(seconds: float) -> str:

@@ -20,6 +20,7 @@ class Job:
         end: time at which the run ends.
         grid: time of a step, ``None`` if steps have no length.
         execute: does the run, from a checkpoint if there is one.
+        stops: whether something may end it earlier.
     """
 
     records: Sequence[Record]
@@ -27,3 +28,4 @@ class Job:
     end: float
     grid: float | None
     execute: Callable[[Sink, Checkpoint | None], Solution]
+    stops: bool = False

@@ -130,7 +130,7 @@ class Study(Experiment):
                     resume=resume,
                 )
 
-        return Job(records, problem.model, self.end, engine.grid, train)
+        return Job(records, problem.model, self.end, engine.grid, train, bool(problem.stop))
 
     @property
     def unit(self) -> float | None:
