@@ -124,3 +124,15 @@ def test_a_second_backward_pass_on_a_kept_graph_gives_the_same(name):
     for one, other in zip(first, second, strict=True):
         assert torch.equal(one, other)
         assert math.isfinite(float(one.sum()))
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+@pytest.mark.parametrize("name", KERNELS)
+def test_no_number_is_looked_at_on_another_device(name, dropout):
+    """Of tensors without numbers the shapes are known, and nothing else may be asked."""
+    q, k, v = (torch.empty(2, 1, 5, 3, device="meta", requires_grad=True) for _ in range(3))
+    mask = torch.empty(2, 1, 5, dtype=torch.bool, device="meta")
+    out = kernel(name)(q, k, v, mask, dropout)
+    assert out.shape == (2, 1, 5, 3)
+    assert out.device.type == "meta"
+    assert [part.shape for part in torch.autograd.grad(out.sum(), (q, k, v))] == [q.shape] * 3
