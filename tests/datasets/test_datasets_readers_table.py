@@ -56,7 +56,7 @@ def test_what_is_empty_is_counted(tmp_path: Path) -> None:
     path = _write(tmp_path / "a.csv", "text,label\none,a\n\n,a\n  ,b\ntwo,b\n\n\n")
     _, splits = read_tables({"train": path})
     assert splits["train"].texts == ["one", "two"]
-    assert splits["train"].skipped == {BLANK: 1, "empty text": 2}
+    assert splits["train"].skipped == {BLANK: 1, "empty text, the first in line 4": 2}
 
 
 def test_whole_numbers_are_ordered_as_numbers(tmp_path: Path) -> None:

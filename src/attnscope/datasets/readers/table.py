@@ -130,7 +130,7 @@ class _Table:
         self.dice = random.Random(reading.seed)
         known: dict[str, str] = {}
         self.known = known.keys()
-        seen = 0
+        seen, empty = 0, ""
         columns: tuple[int, int, int] | None = None  # label, text, and how many there are
         header = False
         for number, fields in self._rows():
@@ -159,7 +159,9 @@ class _Table:
                 seen += 1
                 self._keep(seen, known.setdefault(label, label), text, number)
             else:
-                self.skipped[EMPTY_TEXT] += 1
+                # The first one is quoted, so that it can be found.
+                empty = empty or f"{EMPTY_TEXT}, the first in line {number}"
+                self.skipped[empty] += 1
         if seen > len(self.texts):
             self.skipped[NOT_DRAWN] = seen - len(self.texts)
         if not self.texts:
