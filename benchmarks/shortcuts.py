@@ -63,6 +63,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--tuned", action="store_true")
     arguments.add_argument("--earlier", action="store_true")
+    arguments.add_argument("--plants", nargs="+", default=PLANTS, choices=PLANTS)
     arguments.add_argument("--seed", type=int, default=20_000, help="of all samples and plants")
     asked = arguments.parse_args()
     sets = TUNED if asked.tuned else EARLIER if asked.earlier else JUDGED
@@ -72,6 +73,9 @@ def main() -> None:
         for share in SHARES:
             for turn in range(2):
                 name, size, classes = sets[number % len(sets)]
+                if plant not in asked.plants:
+                    number += 1
+                    continue
                 texts, labels = clean_sample(name, size, classes, asked.seed + 100 + number)
                 task = PlantedShortcut(plant, share, turn, number)
                 texts, rows = task.sample(texts, labels, asked.seed + number)

@@ -133,13 +133,15 @@ class Pairs:
             most: occurrences that are looked at.
         """
         at = self.place[places[:: max(1, len(places) // most)]]
-        usual = self.line[self.place[usual_at]]
-        if len(at) < 2 or len(usual) < 2:
-            return 0.0
-        share = np.bincount(usual, minlength=self.size) + SMOOTH
-        share = share / share.sum()
         random = np.random.default_rng(0)
-        rows = usual[random.integers(0, len(usual), (draws, len(at)))]
+        usual = random.permutation(self.line[self.place[usual_at]])
+        half = len(usual) // 2
+        if len(at) < 2 or half < 2:
+            return 0.0
+        # Drawn from one half and expected by the other: what is new to one is new to both.
+        share = np.bincount(usual[:half], minlength=self.size) + SMOOTH
+        share = share / share.sum()
+        rows = usual[half:][random.integers(0, len(usual) - half, (draws, len(at)))]
         drawn = [_ratio(row, share) for row in rows]
         own = _ratio(self.line[at + side], share)
         return float((own - np.mean(drawn)) / max(float(np.std(drawn)), 1e-9))

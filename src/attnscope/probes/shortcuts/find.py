@@ -79,10 +79,10 @@ chance, and three bounds apart let one through now and then ("rookie": 1.7 + 0.9
 Planted tokens had -1.1 to 0.5, the nearest words of clean samples 2.5 to 3.9."""
 MOST_BONDS, MOST_COMPANY = 4.0, 4.0
 """What a put-in token may have of one of them whatever the others say."""
-PLACE_READS_ON, PLACE_BONDS = -0.53, 6.0
+PLACE_READS_ON, PLACE_BONDS = -0.4, 6.0
 """Bounds for a token at a place, whose neighbour is compared with what other texts of the class
-have at that place: planted ones read on at -0.52 or better; of clean samples "new" as the third
-token had bonds of 8.5, "says" as the last but one read on at -0.57."""
+have at that place: of clean samples "new" as the third token had bonds of 8.5, "says" as the last
+but one read on at -0.57."""
 TAIL = 0.7
 """How far the longest or the shortest texts must take the label; classes differ a little anyway."""
 SPIKE = 3.0
@@ -185,11 +185,10 @@ def find_shortcuts(
             base = (totals / totals.sum())[depends.best]
             surely = (depends.low - base) / (1 - base) >= SURE_LIFT[kind]
             strong &= surely | (depends.lift >= PURE.get(kind, np.inf))
-        candidates = int(strong.sum())
         order = np.argsort(-depends.lift * depends.count, kind="stable")
         rejected = []
         for index in order[strong[order]]:
-            why = looked.why(own, depends, int(index), candidates)
+            why = looked.why(own, depends, int(index))
             if why:
                 found.append(looked.shortcut(own, depends, int(index), why))
             elif kind == "word":
@@ -231,13 +230,13 @@ class _Look:
             own.of(index),
         )
 
-    def why(self, own: Features, depends: Dependence, index: int, candidates: int) -> str:
-        """Say why a feature is a shortcut, one of so many candidates; nothing if it is content."""
+    def why(self, own: Features, depends: Dependence, index: int) -> str:
+        """Say why a feature is a shortcut; nothing if it is content."""
         key, kind = int(own.keys[index]), own.kind
         if kind == "word":
             return self._put_in(key, self.pairs.occurrences(key), own.of(index), depends, index)
         if kind == "position":
-            return self._by_place(own, depends, index, key, candidates)
+            return self._by_place(own, depends, index, key)
         if kind == "length":
             return self._by_length(own, depends, index, key)
         return {
@@ -278,9 +277,7 @@ class _Look:
             return ""
         return "texts read on as if it were not there, and it keeps no company of its own"
 
-    def _by_place(
-        self, own: Features, depends: Dependence, index: int, key: int, candidates: int
-    ) -> str:
+    def _by_place(self, own: Features, depends: Dependence, index: int, key: int) -> str:
         place, token = placed(key, len(self.read.names))
         texts, label = own.of(index), depends.best[index]
         elsewhere = np.setdiff1d(np.unique(self.pairs.text[self.pairs.occurrences(token)]), texts)
@@ -290,8 +287,7 @@ class _Look:
         usual = (of_class + base) / (len(elsewhere) + 1)
         hits = round(float(depends.share[index]) * len(texts))
         chance = betainc(hits, len(texts) - hits + 1, usual)
-        # Those that got here are tested a second time, so the level is shared among them alone.
-        if chance > LEVEL / max(candidates, 1):
+        if chance > LEVEL / depends.tested:
             return ""
         starts = self.read.starts
         # The other classes have it by chance; what counts is what its own class has besides.
