@@ -18,8 +18,9 @@ def test_behind_a_token_put_in_first_stands_what_other_texts_begin_with() -> Non
         read = tokens(texts)
         pairs = Pairs(read)
         first = read.starts[:-1]
-        # Whatever its number: what is put in has no bonds, by as much as chance has.
-        assert abs(pairs.place_bonds(first[:size], first[size:], 1)) < 4
+        # Whatever its number, what is put in has no bonds. (Below 0 is no bond either: sets that
+        # it is compared with are drawn with replacement, and repeat more.)
+        assert pairs.place_bonds(first[:size], first[size:], 1) < 4
     bound = [" ".join(["new", "york", *row] if n < 40 else row) for n, row in enumerate(rows)]
     read = tokens(bound)
     first = read.starts[:-1]
