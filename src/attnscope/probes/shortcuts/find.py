@@ -11,8 +11,8 @@ which attention ought to find, or a shortcut. Which one is told
   its neighbours, and keeps no company of its own within its class
   (:mod:`~attnscope.probes.shortcuts.content`).
 
-The bounds below were set on SST-2, IMDB and three pairs of classes of AG News with things planted in
-them, and judged on other texts; ``benchmarks/shortcuts.py`` and docs/shortcuts.md have both.
+The bounds below were set on SST-2, IMDB and three pairs of classes of AG News with things planted
+in them, and judged on other texts; ``benchmarks/shortcuts.py`` and docs/shortcuts.md have both.
 """
 
 from __future__ import annotations
