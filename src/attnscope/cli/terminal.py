@@ -82,6 +82,8 @@ def refused(error: OSError) -> str:
 
 WIDE = 20_000
 """Columns of what is no terminal: a table in a pipe or a file does not wrap."""
+NARROW = 16
+"""Columns at the least: in fewer a table would be cut down to nothing."""
 
 
 def console(*, errors: bool = False) -> Console:
@@ -93,7 +95,7 @@ def console(*, errors: bool = False) -> Console:
 
     made = Console(stderr=errors)
     if made.is_terminal or os.environ.get("COLUMNS"):
-        return made
+        return made if made.width >= NARROW else Console(stderr=errors, width=NARROW)
     return Console(stderr=errors, width=WIDE)
 
 
