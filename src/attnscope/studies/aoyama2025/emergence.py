@@ -20,6 +20,7 @@ from attnscope.probes.intervals import mean_interval
 from attnscope.probes.repeated_tokens import induction, repeated_ids
 from attnscope.report import Dots, Figure, Line, Mark, Panel, Rule, Table, each_seed
 from attnscope.report.page import Cell
+from attnscope.studies.aoyama2025._exponents import slopes
 from attnscope.tasks.repetition import Repetition, RepetitionStream
 from attnscope.theory.aoyama2025 import CriticalBatch, critical_batch, emergence_tokens
 from attnscope.trajectory import Readings, carried, crossing
@@ -207,7 +208,7 @@ class Emergence(Study):
                 "batch": (self.batches, self.of_batches()),
                 "context": (self.contexts, self.of_contexts()),
             }[which]
-            return _slopes(np.asarray(sizes, dtype=float), self.tokens(run, cases)) - power
+            return slopes(sizes, self.tokens(run, cases)) - power
 
         def turn(run: Readings, order: tuple[int, int]) -> np.ndarray:
             """Return how much steeper tokens grow over the last two batches than the first two."""
@@ -329,37 +330,27 @@ class Emergence(Study):
             tokens = updates[1] * float(np.prod(self.pair(case)))
             rows.append((case, *updates, tokens, law, score))
         head = ("batch x context", "updates to 0.3", "to 0.5", "to 0.8", "tokens", "law of 2025")
-        slopes: list[tuple[Cell, ...]] = []
+        exponents: list[tuple[Cell, ...]] = []
         found = {
-            "exponent in the batch": _slopes(
-                np.array(self.batches, dtype=float), self.tokens(run, self.of_batches())
-            ),
-            "exponent in the context": _slopes(
-                np.array(self.contexts, dtype=float), self.tokens(run, self.of_contexts())
-            ),
+            "exponent in the batch": slopes(self.batches, self.tokens(run, self.of_batches())),
+            "exponent in the context": slopes(self.contexts, self.tokens(run, self.of_contexts())),
             "critical batch size": np.array(
                 [np.nan if f is None else f.size for f in self.fits(run)]
             ),
         }
         for name, values in found.items():
             mean, low, high = (float(each) for each in mean_interval(values))
-            slopes.append((name, mean, low, high, int(np.isfinite(values).sum())))
+            exponents.append((name, mean, low, high, int(np.isfinite(values).sum())))
         return [
             Table("emergence", "Emergence, mean over seeds", (*head, "best score"), tuple(rows)),
             Table(
                 "exponents",
                 "Exponents of tokens, mean over seeds with 95 % intervals",
                 ("what", "mean", "low", "high", "seeds in which all heads appeared"),
-                tuple(slopes),
+                tuple(exponents),
             ),
         ]
 
 
 def _name(batch: int, context: int) -> str:
     return f"{batch} x {context}"
-
-
-def _slopes(sizes: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-    """Return the slope of log tokens over log size, seed by seed; NaN where a head is missing."""
-    x = np.log(sizes) - np.log(sizes).mean()
-    return np.asarray(np.log(tokens) @ x / (x @ x))

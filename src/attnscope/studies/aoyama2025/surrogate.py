@@ -14,10 +14,9 @@ from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem
 from attnscope.report import Dots, Figure, Line, Mark, Panel, Table
 from attnscope.studies._markov import HeldOut, MarkovStudy
+from attnscope.studies.aoyama2025._exponents import slopes
+from attnscope.theory.edelman2024 import LOOKS_BACK
 from attnscope.trajectory import Readings, crossing
-
-LOOKS_BACK = 0.3
-"""Attention of layer 1 to the previous state that counts as the emergence of the head."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +77,8 @@ class Surrogate(MarkovStudy):
 
     def slope(self, run: Readings) -> xr.DataArray:
         """Return the slope of log tokens over log batch size, seed by seed."""
-        found = np.log(self.tokens(run).transpose("seed", "case").to_numpy())
-        x = np.log(self.batches) - np.mean(np.log(self.batches))
-        return xr.DataArray(found @ x / (x @ x), dims="seed")
+        tokens = self.tokens(run).transpose("seed", "case").to_numpy()
+        return xr.DataArray(slopes(self.batches, tokens), dims="seed")
 
     def claims(self) -> list[Claim]:
         """Return the exponent, against its two alternatives."""

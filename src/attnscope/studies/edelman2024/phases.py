@@ -23,12 +23,10 @@ from attnscope.studies._markov import (
     lead,
 )
 from attnscope.theory import edelman2024
-from attnscope.theory.edelman2024 import STRATEGIES
+from attnscope.theory.edelman2024 import LOOKS_BACK, STRATEGIES
 from attnscope.trajectory import Readings, crossing, final, initial
 
 TWO, ONE = "two layers", "one layer"
-LOOKS_BACK = 0.3
-"""Attention of layer 1 to the previous state that counts as a head that looks back."""
 LEAST_POINTS = 5
 """Record points for which each phase must last."""
 
