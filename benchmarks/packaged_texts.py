@@ -27,7 +27,10 @@ PAIRS = {
     "newsgroups-sport": ("20newsgroups", ("rec.sport.baseball", "rec.sport.hockey")),
     "newsgroups-belief": ("20newsgroups", ("alt.atheism", "soc.religion.christian")),
     "newsgroups-space": ("20newsgroups", ("comp.graphics", "sci.space")),
+    "newsgroups-vehicles": ("20newsgroups", ("rec.autos", "rec.motorcycles")),
+    "newsgroups-politics": ("20newsgroups", ("talk.politics.guns", "talk.politics.mideast")),
     "reuters": ("reuters-r8", ("earn", "acq")),
+    "reuters-trade": ("reuters-r8", ("crude", "trade")),
 }
 SPEAKERS = ("Phoebe", "Ross")
 RATED = {

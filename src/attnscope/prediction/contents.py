@@ -11,11 +11,13 @@ from attnscope.prediction.asked import AskedLabelled, AskedText
 from attnscope.prediction.asked_parallel import AskedParallel
 from attnscope.prediction.facts import data_section
 from attnscope.prediction.gold import gold_section
+from attnscope.prediction.learnable import learnable_section
 from attnscope.prediction.running_text import induction_section, topics_section
 from attnscope.prediction.shaded import shaded_section
 from attnscope.prediction.shortcuts import shortcuts_section
 from attnscope.prediction.translation import alignment_section
 from attnscope.prediction.verdict import verdict_section
+from attnscope.prediction.when import when_section
 from attnscope.prediction.word_pairs import pairs_section
 from attnscope.prediction.words import classes_section, words_section
 from attnscope.report.section import Section
@@ -26,11 +28,13 @@ LABELLED: tuple[Callable[[AskedLabelled], Section | None], ...] = (
     shortcuts_section,
     words_section,
     classes_section,
+    when_section,
     data_section,
 )
 """For texts with labels."""
 PARALLEL: tuple[Callable[[AskedParallel], Section | None], ...] = (
     alignment_section,
+    learnable_section,
     gold_section,
     pairs_section,
 )

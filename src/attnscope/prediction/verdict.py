@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attnscope.prediction.asked import AskedLabelled
 from attnscope.prediction.calibration import how_well
+from attnscope.prediction.learnable import parity_sentence, together
 from attnscope.probes.evidence.carried import texts_needed
 from attnscope.report.section import Section
 
@@ -22,7 +23,8 @@ def verdict_section(asked: AskedLabelled) -> Section:
 def _verdict(asked: AskedLabelled) -> tuple[str, ...]:
     found = asked.accuracy
     if not asked.told:
-        return (_cannot_tell(asked),)
+        pair = together(asked)
+        return (_cannot_tell(asked) if pair is None else parity_sentence(asked, pair),)
     if found.bag.low <= found.majority.share:
         return (
             "Nothing to learn from single words: a bag of words finds the label of "

@@ -1,4 +1,8 @@
-"""The task of Snell 2021, section 6.1: is the keyword in the sequence?"""
+"""Labels that follow from which words are in a sequence.
+
+:class:`Keyword` is the task of Snell 2021, section 6.1: is the keyword there? :class:`WordParity`
+asks whether exactly one of two words is there, of which no single word says anything.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,10 @@ from attnscope.tasks.sequence_pairs import SPECIALS
 
 FIRST = SPECIALS
 """Word number of the keyword."""
+SECOND = FIRST + 1
+"""Word number of the other of two words."""
 _SAMPLE, _STREAM = 0xC0B4, 0xC0B5
+_PARITY_SAMPLE, _PARITY_STREAM = 0xC0B8, 0xC0B9
 
 
 @dataclass(frozen=True)
@@ -114,4 +121,75 @@ class KeywordStream:
         """Return as many fresh sequences as there are row numbers."""
         return self.task.draw(
             np.random.default_rng([self.seed, _STREAM, *rows.tolist()]), len(rows)
+        )
+
+
+@dataclass(frozen=True)
+class WordParity:
+    """Random words; a sequence is positive if it holds exactly one of two words (XOR).
+
+    Each of the two is there with probability 1/2, once, at a random place. Either of them is in
+    half of the positive and in half of the negative sequences: alone it says nothing.
+
+    Args:
+        length: L, words in a sequence.
+        types: number of words, the two included.
+    """
+
+    length: int = 12
+    types: int = 30
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.length < 2:
+            raise AttnscopeError(f"length = {self.length}: expected 2 or more, for both words.")
+        if self.types < 3:
+            raise AttnscopeError(
+                f"types = {self.types}: expected 3 or more, the two words and one that is neither."
+            )
+
+    @property
+    def vocabulary(self) -> int:
+        """Size of the vocabulary, PAD, START and END included."""
+        return SPECIALS + self.types
+
+    def sample(self, count: int, seed: int) -> LabelledSequences:
+        """Draw labelled sequences."""
+        if count < 1:
+            raise AttnscopeError(f"count = {count}: expected 1 sequence or more.")
+        return self.draw(np.random.default_rng([seed, _PARITY_SAMPLE]), count)
+
+    def stream(self, seed: int) -> WordParityStream:
+        """Return sequences that are never seen twice."""
+        return WordParityStream(self, seed)
+
+    def draw(self, rng: np.random.Generator, count: int) -> LabelledSequences:
+        """Draw labelled sequences with a generator of one's own; ``position`` is of no word."""
+        words = rng.integers(SECOND + 1, self.vocabulary, size=(count, self.length))
+        there = rng.integers(2, size=(2, count)) == 1
+        places = rng.random((count, self.length)).argsort(axis=1)[:, :2]
+        for word, held, place in zip((FIRST, SECOND), there, places.T, strict=True):
+            words[held, place[held]] = word
+        label = (there[0] ^ there[1]).astype(np.float32)
+        return LabelledSequences(
+            torch.from_numpy(words), torch.from_numpy(label), torch.full((count,), -1)
+        )
+
+
+@dataclass(frozen=True)
+class WordParityStream:
+    """Sequences that are never seen twice: drawn when asked for, a function of seed and rows.
+
+    Args:
+        task: what sequences look like.
+        seed: of all batches.
+    """
+
+    task: WordParity
+    seed: int
+
+    def batch(self, rows: Tensor) -> LabelledSequences:
+        """Return as many fresh sequences as there are row numbers."""
+        return self.task.draw(
+            np.random.default_rng([self.seed, _PARITY_STREAM, *rows.tolist()]), len(rows)
         )

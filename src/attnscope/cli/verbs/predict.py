@@ -149,6 +149,7 @@ def _print(sections: Sequence[Section]) -> None:
 def _calibration(options: Namespace) -> int:
     from attnscope.cli.terminal import say, show
     from attnscope.prediction.calibration import calibration_table, how_well
+    from attnscope.prediction.when import how_timely, timing_table
     from attnscope.report.terminal import plain_table
 
     if options.data is not None:
@@ -157,8 +158,9 @@ def _calibration(options: Namespace) -> int:
             "the sets that were tried; `attnscope predict DATA --verify` tries yours."
         )
     if not options.quiet:
-        show(plain_table(calibration_table()))
+        show(plain_table(calibration_table()), plain_table(timing_table()))
     say(how_well())
+    say(how_timely())
     return 0
 
 

@@ -15,7 +15,15 @@ from attnscope.lazy import attach
 if TYPE_CHECKING:
     from attnscope.studies.predict.labelled import Labelled
     from attnscope.studies.predict.shortcut import Shortcut
+    from attnscope.studies.predict.toys import Toys
+    from attnscope.studies.predict.when import When
 
 __getattr__, __dir__, __all__ = attach(
-    __name__, {"labelled": ("Labelled",), "shortcut": ("Shortcut",)}
+    __name__,
+    {
+        "labelled": ("Labelled",),
+        "shortcut": ("Shortcut",),
+        "toys": ("Toys",),
+        "when": ("When",),
+    },
 )

@@ -17,18 +17,27 @@ from attnscope.theory.lu2021.psi import (
 )
 from attnscope.theory.lu2021.theorem1 import identity_residual, predicted_norm
 from attnscope.theory.lu2021.theorem2 import topic_attention, weight_from_norm, weight_from_score
+from attnscope.theory.lu2021.two_variables import (
+    WordsOverTime,
+    mean_concentration,
+    two_variable_adam,
+    two_variable_descent,
+    two_variable_flow,
+)
 
 __all__ = [
     "Movement",
     "PsiAverages",
     "PsiSets",
     "TopicWordFlow",
+    "WordsOverTime",
     "effective_m",
     "fixed_linear_loss",
     "fixed_linear_norm",
     "identity_residual",
     "late_loss",
     "lemma2_flow",
+    "mean_concentration",
     "movement",
     "neighbours",
     "norm_from_score",
@@ -37,6 +46,9 @@ __all__ = [
     "reduced_flow",
     "score_from_norm",
     "topic_attention",
+    "two_variable_adam",
+    "two_variable_descent",
+    "two_variable_flow",
     "weight_from_norm",
     "weight_from_score",
     "words_in_company",

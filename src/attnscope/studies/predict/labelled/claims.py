@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import xarray as xr
 
 from attnscope.claims import Claim, above
+from attnscope.studies.predict._timing import when_claims
 from attnscope.studies.predict.labelled.compared import (
     BEST_SHUFFLE,
     CHANCE,
@@ -39,7 +40,7 @@ ALIKE = (
 
 
 def claims_of(study: Labelled) -> list[Claim]:
-    """Return the claims: one for each set and model, and three over all judged sets."""
+    """Return the claims: one for each set and model, and three over all judged sets; and when."""
     found = [
         Claim(
             "beats",
@@ -100,7 +101,7 @@ def claims_of(study: Labelled) -> list[Claim]:
                 reason=WHOSE,
             ),
         ]
-    return found
+    return [*found, *when_claims(study.trained)]
 
 
 def beats(run: Readings, predictor: str) -> xr.DataArray:

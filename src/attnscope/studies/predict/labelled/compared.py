@@ -35,6 +35,7 @@ TOPS = (0.05, 1e-6)
 Values = NDArray[np.float64]
 
 
+@lru_cache(maxsize=64)
 def bags_of(data: WordSequences) -> LabelledBags:
     """Return the training texts as bags."""
     return labelled_bags(data.train.ids, data.train.labels, len(data.words), 2)

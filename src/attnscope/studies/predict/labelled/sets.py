@@ -57,11 +57,19 @@ def role(name: str) -> str:
 
 def sequences(study: Labelled, name: str) -> WordSequences:
     """Return a set as words, training texts and those that are looked at."""
-    return _read(name, study.evaluated, study.limit, study.train_most)
+    return texts_of(name, study.evaluated, study.limit, study.train_most)
 
 
 @lru_cache(maxsize=64)
-def _read(name: str, most: int, limit: int, train_most: int) -> WordSequences:
+def texts_of(name: str, most: int, limit: int, train_most: int) -> WordSequences:
+    """Return a set as words; two of its classes, the largest unless they are named.
+
+    Args:
+        name: the set, as in :func:`parts`.
+        most: texts that are looked at, at most.
+        limit: words of a text at most.
+        train_most: training texts at most; 0 for all.
+    """
     data, two = parts(name)
     text = labelled(data)
     if not two and len(text.classes) > 2:

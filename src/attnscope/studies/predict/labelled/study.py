@@ -14,19 +14,34 @@ from attnscope.bounds import Count, Natural
 from attnscope.engines import Adam, Descent, Given, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem, Study
+from attnscope.prediction.pace import MOMENTS, Plan
 from attnscope.report import Table
+from attnscope.studies.predict._timing import TELLERS, Trained, when_dataset, when_table
 from attnscope.studies.predict.labelled.claims import claims_of
-from attnscope.studies.predict.labelled.compared import MEASURES, PREDICTORS, compared
+from attnscope.studies.predict.labelled.compared import (
+    MEASURES,
+    PREDICTORS,
+    bags_of,
+    compared,
+)
 from attnscope.studies.predict.labelled.figures import figures_of
-from attnscope.studies.predict.labelled.models import MODELS, look, loss_of, made
-from attnscope.studies.predict.labelled.sets import PUBLISHED, padded, sequences, short
-from attnscope.studies.predict.labelled.tables import summary_table, tables_of
+from attnscope.studies.predict.labelled.models import LU, MODELS, look, loss_of, made
+from attnscope.studies.predict.labelled.sets import PUBLISHED, padded, role, sequences, short
+from attnscope.studies.predict.labelled.tables import (
+    concentration,
+    summary_table,
+    tables_of,
+)
 from attnscope.tasks.length_batches import LengthBatches
 from attnscope.tasks.word_sequences import WordSequences
 from attnscope.trajectory import Readings
 
-SHARES = (0.0, 0.04, 0.08, 0.16, 0.25, 0.33, 0.5, 0.67, 0.83, 1.0)
-"""Parts of the training after which models are read."""
+SHARES = (
+    *(0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.14, 0.16, 0.2, 0.25, 0.3),
+    *(0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.67, 0.75, 0.83, 0.92, 1.0),
+)
+"""Parts of the training after which models are read: close enough to say when attention came."""
+HIDDEN, UNKNOWN = 64, "an optimizer at a size that was not measured"
 
 
 @dataclass(frozen=True)
@@ -46,7 +61,7 @@ class Labelled(Study):
     """What is trained: Snell 2021, an LSTM with attention; Lu 2021, a bag of words with it."""
     embedding: Count = 50
     """Length of embeddings."""
-    hidden: Count = 64
+    hidden: Count = HIDDEN
     """Length of the LSTM's state in one direction."""
     evaluated: Count = 400
     """Held-out texts that attention is read on, at most."""
@@ -67,7 +82,12 @@ class Labelled(Study):
         "evaluated": 200,
         "train_most": 3000,
     }
-    labels: ClassVar = {"predictor": PREDICTORS, "measure": MEASURES}
+    labels: ClassVar = {
+        "predictor": PREDICTORS,
+        "measure": MEASURES,
+        "teller": TELLERS,
+        "moment": MOMENTS,
+    }
     claims, figures, tables = claims_of, figures_of, tables_of
 
     def check(self) -> None:
@@ -87,6 +107,24 @@ class Labelled(Study):
     def cases(self) -> tuple[str, ...]:
         """Set and model of each case: ``sst2, Snell 2021``."""
         return tuple(f"{short(name)}, {model}" for model in self.models for name in self.sets)
+
+    @property
+    def trained(self) -> tuple[Trained, ...]:
+        """Every case with its set and its training."""
+        rate, batch = self.training.rate, self.training.batch or 32
+        steps, dim = self.training.steps, self.embedding
+        # Times of the LSTM were measured at one size, from random embeddings.
+        asked = (self.hidden, self.glove) == (HIDDEN, "none")
+        return tuple(
+            Trained(
+                f"{short(name)}, {model}",
+                name,
+                role(name),
+                Plan(model, "Adam" if model == LU or asked else UNKNOWN, rate, steps, batch, dim),
+            )
+            for model in self.models
+            for name in self.sets
+        )
 
     def part(self, case: str) -> tuple[WordSequences, str]:
         """Return the texts and the model of a case."""
@@ -185,9 +223,17 @@ class Labelled(Study):
         )
 
     def theory(self, run: Readings) -> xr.Dataset:
-        """Predict attention from the training texts, and hold it against every run."""
-        return compared(self, run)
+        """Predict attention and its times from the training texts; hold them against every run."""
+        return compared(self, run).merge(self.timed(run))
+
+    def timed(self, run: Readings) -> xr.Dataset:
+        """Return when attention came, said and seen."""
+        return when_dataset(
+            self.trained,
+            lambda name: bags_of(self.text(name)),
+            lambda case: concentration(run.of(case).alpha),
+        )
 
     def printed(self, run: Readings) -> list[Table]:
         """Print what was predicted and what was learned, set by set."""
-        return [summary_table(self, run)]
+        return [summary_table(self, run), when_table(self.trained, run)]

@@ -11,6 +11,7 @@ import xarray as xr
 from attnscope.probes.attention_shape import relative_entropy
 from attnscope.probes.intervals import mean_interval
 from attnscope.report import Cell, Table
+from attnscope.studies.predict._timing import when_table
 from attnscope.studies.predict.labelled.compared import (
     CHANCE,
     CHOSEN_NAME,
@@ -37,6 +38,7 @@ def tables_of(study: Labelled, run: Readings) -> list[Table]:
         family_table(study, run),
         words_table(study, run),
         order_table(study, run),
+        when_table(study.trained, run),
     ]
 
 
