@@ -9,7 +9,7 @@ demo: .venv/.installed
 	$(BIN)/attnscope run lu2021.sen --figures png
 	@echo
 	@echo "Open the report above in a browser: one file, nothing is fetched. Then try"
-	@echo "  $(BIN)/attnscope lab              training that answers a slider"
+	@echo "  $(BIN)/attnscope lab              training that answers a slider, and a page for data of your own"
 	@echo "  $(BIN)/attnscope new mine.py      a theorem of your own, in forty lines"
 	@echo "  $(BIN)/attnscope                  everything else, three doors of it"
 
