@@ -108,7 +108,8 @@ def _about(about: str) -> tuple[str, ...]:
         "For the bag of words this is theory: its training reduced to two numbers a word and "
         "solved, times one factor. For the LSTM it is an empirical law: the same steps, times a "
         f"factor. {how_timely()}",
-        f"Followed on {about}. SGD at another rate: the step times the rate above over yours.",
+        f"Followed on {about}. SGD at a smaller rate, with as many more steps: the step times the "
+        "rate above over yours.",
     )
 
 

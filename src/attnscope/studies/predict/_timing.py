@@ -190,8 +190,16 @@ def when_claims(trained: Sequence[Trained]) -> list[Claim]:
 
 def off(run: Readings, teller: str, times: float = 1.0) -> xr.DataArray:
     """Return by which part so many times what a teller said of half way is off, for each seed."""
+    if "told" not in run.theory:
+        return _nothing(run)
     told = times * run.theory.told.isel(teller=TELLERS.index(teller), moment=1)
     found: xr.DataArray = abs(told / run.theory.came.isel(moment=1) - 1)
+    return found
+
+
+def _nothing(run: Readings) -> xr.DataArray:
+    """Return NaN for each case and seed: an older run, in which nothing was said of times."""
+    found: xr.DataArray = run.theory.agreement.isel(predictor=0, measure=0, drop=True) * np.nan
     return found
 
 
@@ -202,6 +210,8 @@ def off_over(run: Readings, cases: tuple[str, ...], teller: str) -> xr.DataArray
 
 def _worse(run: Readings, of: tuple[tuple[str, ...], str]) -> xr.DataArray:
     cases, teller = of
+    if "told" not in run.theory:
+        return _nothing(run).sel(case=list(cases)).mean("case", skipna=False)
     came = run.theory.came.isel(moment=1).sel(case=list(cases))
     told = run.theory.told.isel(moment=1).sel(case=list(cases))
     errors = []
@@ -216,7 +226,7 @@ def _worse(run: Readings, of: tuple[tuple[str, ...], str]) -> xr.DataArray:
 def when_table(trained: Sequence[Trained], run: Readings) -> Table:
     """Steps said and measured, case by case."""
     rows: list[tuple[Cell, ...]] = []
-    for one in trained:
+    for one in trained if "told" in run.theory else ():
         told = run.theory.told.sel(case=one.case).isel(seed=0).to_numpy()
         came = run.theory.came.sel(case=one.case).transpose("moment", "seed").to_numpy()
         cells: list[Cell] = [one.case, one.role]
