@@ -123,7 +123,7 @@ def page(paper: str) -> str:
     found, names = kept(), of_paper(paper)
     all_told = [claim for name in names for claim in found.get(name, {}).get("claims", {}).values()]
     counts = {v: sum(each["verdict"] == v for each in all_told) for v in SYMBOLS}
-    said = ", ".join(f"{count} {SYMBOLS[v][2:]}" for v, count in counts.items() if count)
+    said = ", ".join(f"{SYMBOLS[v]} {count}" for v, count in counts.items() if count)
     lines = [f"# {TITLES.get(paper, paper)}", ""]
     if (HERE / f"{paper}.md").exists():
         lines += [f"What the paper says, what was found and why: [{paper}](../{paper}.md). "]
