@@ -80,7 +80,7 @@ class FlowRun:
         self.last_h, self.last_error = 0.0, 1.0
         self.steps = self.rejected = self.refusals = 0
         self.gradients = {"dormand-prince": 0, "chebyshev": 0, "plain steps": 0}
-        self.checked = False
+        self.checked = self.at_rest = False
         self.kinks = Kinks(self)
         self.resumed = resume is not None
         if resume is not None:
@@ -91,6 +91,7 @@ class FlowRun:
         sentence = None
         if not self.resumed:
             self.value = self.field.first(self.work.slopes[0])
+            self.at_rest = not self.work.slopes[0].any()
             self.flat.vector.copy_(self.work.state)
             sentence = self.agenda.fire(0.0)
             if sentence is None and self.value < self.agenda.loss_below:
@@ -234,10 +235,10 @@ class FlowRun:
         return f"{said}steps of {self.last_h:.3g} or so; expected more of them, or a larger rtol"
 
     def rest_sentence(self) -> str:
-        """Say that nothing moves any more, if the slope is exactly zero."""
-        if self.work.slopes[0].any():
+        """Say that nothing moved, if the gradient was exactly zero at the start."""
+        if not self.at_rest:
             return ""
-        return ", where the gradient is zero: at a minimum, a saddle or a maximum nothing moves"
+        return "; the gradient is zero at the start: on a minimum, saddle or maximum nothing moves"
 
     def below_sentence(self, time: float) -> str:
         """Say that the loss fell below its condition."""
