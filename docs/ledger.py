@@ -1,8 +1,9 @@
 """One page a paper: every claim of its studies, and what it came to when it was last published.
 
-The statement, the paper's value, the criterion and the control are read from the code when the site
-is built (`docs/conf.py` calls :func:`write_pages`), so they cannot go stale. The verdict and the
-number are those that were kept in `docs/results/verdicts.json`, with the command that makes them:
+Which claims there are is read from the code when the site is built (`docs/conf.py` calls
+:func:`write_pages`). The verdict and the number are those that were kept in
+`docs/results/verdicts.json`, with the command that makes them, and with the statement, the
+criterion and the control as they were in that run: a smaller scale has other steps and sizes.
 
     attnscope run lu2021.sen --scale quick --out runs/sen
     python docs/ledger.py runs/sen                       # keeps what its claims came to
@@ -110,10 +111,13 @@ def study_lines(name: str, told: dict[str, Any]) -> list[str]:
     lines += ["| --- | --- | --- | --- | --- |"]
     for claim in claims:
         found = told.get("claims", {}).get(claim.key)
-        sentence = claim.sentence[:1].upper() + claim.sentence[1:]
+        sentence = found["sentence"] if found else claim.sentence
+        sentence = sentence[:1].upper() + sentence[1:]
         why = f" Why: {cell(found['reason'])}" if found and found["reason"] else ""
         source = ": ".join(part for part in (claim.source, claim.paper) if part)
-        cells = (cell(sentence), cell(source), cell(claim.holds), cell(claim.control[1]))
+        criterion = found["criterion"] if found else claim.holds
+        control = found["control_sentence"] if found else claim.control[1]
+        cells = (cell(sentence), cell(source), cell(criterion), cell(control))
         lines.append(f"| {' | '.join(cells)} | {verdict(found)}{why} |")
     return [*lines, ""]
 

@@ -106,8 +106,8 @@ def system_curve(bags: LabelledBags, plan: Plan) -> tuple[NDArray[np.float64], N
 def moments(steps: NDArray[np.float64], curve: NDArray[np.float64]) -> dict[Moment, float]:
     """Return the step of each moment of a curve, NaN where it never rises.
 
-    >>> moments(np.array([0.0, 10.0, 20.0]), np.array([0.2, 0.3, 0.6]))
-    {'start': 4.0, 'half': 13.333333333333334}
+    >>> moments(np.array([0.0, 10.0, 20.0]), np.array([0.0, 0.25, 1.0]))
+    {'start': 4.0, 'half': 13.333333333333332}
     """
     way = float(np.max(curve) - curve[0])
     if not way > 0:

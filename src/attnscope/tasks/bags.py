@@ -29,7 +29,8 @@ class Bags:
     mask: Tensor | None = None
 
     def __post_init__(self) -> None:
-        if self.ids.numel() == 0:
+        # A look at numbers that are on a device would wait for it at every batch.
+        if self.ids.numel() == 0 or not self.ids.is_cpu:
             return
         low, high = (int(end) for end in torch.aminmax(self.ids))
         if low < 0 or high >= self.vocabulary:

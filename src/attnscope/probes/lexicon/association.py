@@ -61,8 +61,8 @@ class Association:
 def evidence(c: ArrayLike, a: ArrayLike, b: ArrayLike, n: int) -> NDArray[np.float64]:
     """Return E of pairs of words; 0 where they stand together no more often than by chance.
 
-    >>> evidence(10, 10, 10, 100).round(2), evidence(1, 10, 10, 100)
-    (array(23.03), array(0.))
+    >>> evidence([10, 1], 10, 10, 100).round(2)
+    array([23.03,  0.  ])
     """
     both, one, other = (np.asarray(value, dtype=float) for value in (c, a, b))
     by_target = other * _divergence(both / other, one / n)

@@ -1,4 +1,4 @@
-"""Attention and values trained together: where both point to, and which margins may be 0."""
+"""Attention and values trained together point to two machines, one in the other (joint case)."""
 
 from __future__ import annotations
 
