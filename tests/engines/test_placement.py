@@ -28,6 +28,13 @@ SHIFT = torch.zeros(2)
 pytestmark = pytest.mark.xdist_group("devices")  # Images and texts are prepared once.
 
 
+FEWER = {
+    "song2024.pathfinder": {"train": 2000, "test": 600, "held_out": 64, "last": 64},
+    "song2024.text": {"held_out": 64, "last": 64},
+}
+"""Images and texts that a few steps need; drawing and reading more takes most of the time."""
+
+
 class Few(Memory):
     """A few steps."""
 
@@ -40,6 +47,12 @@ class Few(Memory):
         return self.left >= 0
 
 
+def small(name: str) -> Study:
+    study = load(name).at("quick").but(**FEWER.get(name, {}))
+    assert isinstance(study, Study)
+    return study
+
+
 def trained() -> list[str]:
     return [name for name in names() if issubclass(load(name), Study)]
 
@@ -47,8 +60,7 @@ def trained() -> list[str]:
 @pytest.mark.usefixtures("data_if_here")
 @pytest.mark.parametrize("name", trained())
 def test_a_study_and_its_gradient_are_on_meta_as_a_whole(name: str) -> None:
-    study = load(name).at("quick")
-    assert isinstance(study, Study)
+    study = small(name)
     case, seed = study.runs()[0]
     try:
         problem = study.build(case, seed)
@@ -78,8 +90,7 @@ def recorded(study: Study, case: str, seed: int) -> Memory:
 def test_a_run_on_a_device_is_the_run_on_the_cpu(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study = load(name).at("quick")
-    assert isinstance(study, Study)
+    study = small(name)
     case, seed = study.runs()[study.rounds()[0][-1]]
     try:
         study.build(case, seed)
