@@ -104,6 +104,27 @@ def test_processes_side_by_side_change_nothing(tmp_path: Path) -> None:
     assert all(fractions == sorted(fractions) for fractions in heard.values())
 
 
+def test_runs_that_are_there_are_told_before_others_begin(tmp_path: Path) -> None:
+    study = Bowl().but(engine="descent", seeds=2)
+    heard: list[tuple[int, float]] = []
+
+    def stop_at_two(run: int, fraction: float) -> None:
+        if run == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(runner.Interrupted, match="2 of 4 runs are complete"):
+        attnscope.run(study, tmp_path / "run", workers=1, listener=stop_at_two)
+    attnscope.run(
+        study,
+        tmp_path / "run",
+        workers=1,
+        resume=True,
+        listener=lambda run, fraction: heard.append((run, fraction)),
+    )
+    assert heard[:3] == [(0, 1.0), (1, 1.0), (2, 0.0)]
+    assert heard[-1] == (3, 1.0)
+
+
 def test_theory_is_written_and_findings_count_seeds(tmp_path: Path) -> None:
     study = Bowl().but(engine="descent", seeds=3)
     tree = attnscope.run(study, tmp_path / "run", workers=1)

@@ -133,7 +133,10 @@ class Lines:
         """Hear that a part has come so far; write a line if it is time for one."""
         self._fractions[run] = fraction
         complete = sum(value >= 1 for value in self._fractions.values())
-        self.hear(sum(self._fractions.values()), complete)
+        done = sum(self._fractions.values())
+        if complete == len(self._fractions) and self._clock() < self._begun + FIRST:
+            self._first = done  # Runs that are there are told before any other begins.
+        self.hear(done, complete)
 
     def hear(self, done: float, complete: int) -> None:
         """Hear how much is done, and how many parts are complete."""

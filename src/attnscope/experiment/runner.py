@@ -122,7 +122,11 @@ def _go(
     """Do the runs that are not complete, then lay theory over them."""
     _check_data(folder, experiment)
     total = len(experiment.runs())
-    whole = all(_complete(folder.state(i)) for i in range(total))
+    there = [i for i in range(total) if _complete(folder.state(i))]
+    whole = len(there) == total
+    if listener is not None and not whole:
+        for i in there:
+            listener(i, 1.0)
     stop = Stop()
     try:
         with crew_for(LOCAL if whole else on, workers, needs) as crew, stopping() as stop:
