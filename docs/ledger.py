@@ -57,7 +57,7 @@ def keep(folders: list[str]) -> None:
         for word in words:
             if word in ("--out", "--workers", "--runs"):
                 next(words, "")
-            elif word not in ("-q", "--quiet", "--overwrite"):
+            elif word not in ("-q", "--quiet", "--overwrite", "--no-report"):
                 command.append(word)
         found[run.attrs["study"]] = {
             "command": " ".join(command),
