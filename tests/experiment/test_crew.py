@@ -41,6 +41,8 @@ def test_a_node_that_is_killed_costs_no_run_and_no_bit() -> None:
 
 def test_a_live_cluster_does_what_this_computer_does_and_the_rest_is_sentences() -> None:
     done = python("-m", "torture.head")
+    if "no head" in done.stderr or "failure from server" in done.stdout:
+        done = python("-m", "torture.head")  # Ray itself did not start; nothing of ours was tried.
     assert done.returncode == 0, done.stdout + done.stderr
     study, deadly, sweep, room, auto, *versions = done.stdout.splitlines()
     assert (study, auto) == ("study same", "auto same")

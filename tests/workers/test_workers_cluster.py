@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attnscope.errors import AttnscopeError
+from attnscope.workers import cluster
 from attnscope.workers.cluster import Needs, check_way, joined
 
 pytest.importorskip("ray")
@@ -20,6 +21,33 @@ def test_a_cluster_that_is_not_there_is_a_sentence() -> None:
     expected = r"on = 'ray://127.0.0.1:9': no Ray cluster answers there \(.*refused\)"
     with pytest.raises(AttnscopeError, match=expected), joined("ray://127.0.0.1:9"):
         pass
+
+
+class Busy:
+    """A cluster whose server fails to start a process for its first clients."""
+
+    def __init__(self, fails: int, said: str) -> None:
+        self.fails, self.said, self.asked = fails, said, 0
+
+    def init(self, **given: object) -> None:
+        self.asked += 1
+        if self.asked <= self.fails:
+            raise ConnectionAbortedError(self.said)
+
+
+def test_a_server_whose_process_did_not_come_up_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cluster, "AGAIN", (0.0, 0.0))
+    said = "Initialization failure from server:\nTraceback"
+    for fails in (0, 1, 2):
+        busy = Busy(fails, said)
+        cluster._join(busy, "ray://127.0.0.1:9", {})
+        assert busy.asked == fails + 1
+    for busy, asked in ((Busy(3, said), 3), (Busy(1, "ray version"), 1), (Busy(1, "refused"), 1)):
+        with pytest.raises(ConnectionAbortedError):
+            cluster._join(busy, "ray://127.0.0.1:9", {})
+        assert busy.asked == asked
 
 
 def test_a_computer_that_belongs_to_no_cluster_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,8 @@ WAYS = "'local', 'ray', 'auto' or 'ray://HOST:PORT'"
 PORT = 10001
 """Where a cluster listens to clients unless it was told otherwise."""
 GIGABYTE = 1_000_000_000
+AGAIN = (1.0, 5.0)
+"""Seconds until a server whose process for this client did not come up is asked again."""
 KNOCK = 5.0
 """Seconds until a computer that does not answer is not there."""
 
@@ -121,12 +124,7 @@ def joined(on: str, workers: int | None = None, needs: Needs = ONE) -> Iterator[
     with _handlers_kept():
         try:
             _knock(on)
-            ray.init(
-                address="local" if on == STARTED else on,
-                logging_level=logging.ERROR,
-                log_to_driver=False,
-                **given,
-            )
+            _join(ray, on, given)
         except (ConnectionError, RuntimeError, ValueError, OSError, AssertionError) as error:
             reason = " ".join(str(error).split())[:400] or type(error).__name__
             if "version" in reason.lower():
@@ -143,6 +141,28 @@ def joined(on: str, workers: int | None = None, needs: Needs = ONE) -> Iterator[
             yield Cluster(ray)
         finally:
             ray.shutdown()
+
+
+def _join(ray: Any, on: str, given: dict[str, Any]) -> None:
+    """Become a driver of a cluster.
+
+    The server of ``ray://`` starts a process for each client. One that does not come up, as when
+    the node is busy or a port was just taken, says nothing of the next: it is asked again.
+    """
+    for wait in (*AGAIN, None):
+        try:
+            ray.init(
+                address="local" if on == STARTED else on,
+                logging_level=logging.ERROR,
+                log_to_driver=False,
+                **given,
+            )
+            return
+        except ConnectionError as error:
+            said = str(error).lower()
+            if wait is None or "failure from server" not in said or "version" in said:
+                raise
+            time.sleep(wait)
 
 
 class Cluster:
