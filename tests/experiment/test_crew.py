@@ -59,7 +59,7 @@ def test_a_live_cluster_does_what_this_computer_does_and_the_rest_is_sentences()
 
 
 def test_a_sweep_whose_node_is_killed_loses_no_point_and_no_bit() -> None:
-    done = python("-m", "torture.nodes", "--sweep", "--kills", "1", "--epochs", "800")
+    done = python("-m", "torture.nodes", "--sweep", "--kills", "1", "--epochs", "4000")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 nodes killed, 0 of 4 points lost, 0 of" in done.stdout
 
