@@ -6,7 +6,9 @@ asks whether exactly one of two words is there, of which no single word says any
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -20,12 +22,44 @@ FIRST = SPECIALS
 """Word number of the keyword."""
 SECOND = FIRST + 1
 """Word number of the other of two words."""
-_SAMPLE, _STREAM = 0xC0B4, 0xC0B5
-_PARITY_SAMPLE, _PARITY_STREAM = 0xC0B8, 0xC0B9
 
 
 @dataclass(frozen=True)
-class Keyword:
+class WordTask(ABC):
+    """Sequences of random words of two classes.
+
+    Args:
+        length: L, words in a sequence.
+        types: number of words, those that decide included.
+    """
+
+    length: int
+    types: int
+    sample_key: ClassVar[int]
+    stream_key: ClassVar[int]
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, count: int) -> LabelledSequences:
+        """Draw labelled sequences with a generator of one's own."""
+
+    @property
+    def vocabulary(self) -> int:
+        """Size of the vocabulary, PAD, START and END included."""
+        return SPECIALS + self.types
+
+    def sample(self, count: int, seed: int) -> LabelledSequences:
+        """Draw labelled sequences."""
+        if count < 1:
+            raise AttnscopeError(f"count = {count}: expected 1 sequence or more.")
+        return self.draw(np.random.default_rng([seed, self.sample_key]), count)
+
+    def stream(self, seed: int) -> WordStream:
+        """Return sequences that are never seen twice."""
+        return WordStream(self, seed)
+
+
+@dataclass(frozen=True)
+class Keyword(WordTask):
     """Random words; a sequence is positive if the keyword is among them, where it stands once.
 
     The paper draws words uniformly and rejects sequences until both classes are equally likely and
@@ -40,6 +74,7 @@ class Keyword:
 
     length: int = 40
     types: int = 40
+    sample_key, stream_key = 0xC0B4, 0xC0B5
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -49,21 +84,6 @@ class Keyword:
             raise AttnscopeError(
                 f"types = {self.types}: expected 2 or more, the keyword and a word that is not."
             )
-
-    @property
-    def vocabulary(self) -> int:
-        """Size of the vocabulary, PAD, START and END included."""
-        return SPECIALS + self.types
-
-    def sample(self, count: int, seed: int) -> LabelledSequences:
-        """Draw labelled sequences."""
-        if count < 1:
-            raise AttnscopeError(f"count = {count}: expected 1 sequence or more.")
-        return self.draw(np.random.default_rng([seed, _SAMPLE]), count)
-
-    def stream(self, seed: int) -> KeywordStream:
-        """Return sequences that are never seen twice."""
-        return KeywordStream(self, seed)
 
     def draw(self, rng: np.random.Generator, count: int) -> LabelledSequences:
         """Draw labelled sequences with a generator of one's own."""
@@ -104,7 +124,7 @@ class LabelledSequences:
 
 
 @dataclass(frozen=True)
-class KeywordStream:
+class WordStream:
     """Sequences that are never seen twice: drawn when asked for, not kept.
 
     Which ones is a function of the seed and of the row numbers, so training can be resumed.
@@ -114,18 +134,18 @@ class KeywordStream:
         seed: of all batches.
     """
 
-    task: Keyword
+    task: WordTask
     seed: int
 
     def batch(self, rows: Tensor) -> LabelledSequences:
         """Return as many fresh sequences as there are row numbers."""
         return self.task.draw(
-            np.random.default_rng([self.seed, _STREAM, *rows.tolist()]), len(rows)
+            np.random.default_rng([self.seed, self.task.stream_key, *rows.tolist()]), len(rows)
         )
 
 
 @dataclass(frozen=True)
-class WordParity:
+class WordParity(WordTask):
     """Random words; a sequence is positive if it holds exactly one of two words (XOR).
 
     Each of the two is there with probability 1/2, once, at a random place. Either of them is in
@@ -138,6 +158,7 @@ class WordParity:
 
     length: int = 12
     types: int = 30
+    sample_key, stream_key = 0xC0B8, 0xC0B9
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -147,21 +168,6 @@ class WordParity:
             raise AttnscopeError(
                 f"types = {self.types}: expected 3 or more, the two words and one that is neither."
             )
-
-    @property
-    def vocabulary(self) -> int:
-        """Size of the vocabulary, PAD, START and END included."""
-        return SPECIALS + self.types
-
-    def sample(self, count: int, seed: int) -> LabelledSequences:
-        """Draw labelled sequences."""
-        if count < 1:
-            raise AttnscopeError(f"count = {count}: expected 1 sequence or more.")
-        return self.draw(np.random.default_rng([seed, _PARITY_SAMPLE]), count)
-
-    def stream(self, seed: int) -> WordParityStream:
-        """Return sequences that are never seen twice."""
-        return WordParityStream(self, seed)
 
     def draw(self, rng: np.random.Generator, count: int) -> LabelledSequences:
         """Draw labelled sequences with a generator of one's own; ``position`` is of no word."""
@@ -173,23 +179,4 @@ class WordParity:
         label = (there[0] ^ there[1]).astype(np.float32)
         return LabelledSequences(
             torch.from_numpy(words), torch.from_numpy(label), torch.full((count,), -1)
-        )
-
-
-@dataclass(frozen=True)
-class WordParityStream:
-    """Sequences that are never seen twice: drawn when asked for, a function of seed and rows.
-
-    Args:
-        task: what sequences look like.
-        seed: of all batches.
-    """
-
-    task: WordParity
-    seed: int
-
-    def batch(self, rows: Tensor) -> LabelledSequences:
-        """Return as many fresh sequences as there are row numbers."""
-        return self.task.draw(
-            np.random.default_rng([self.seed, _PARITY_STREAM, *rows.tolist()]), len(rows)
         )
