@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from torch import Tensor, nn
 
 from attnscope.catalogue import load, names
 from attnscope.cli import main
+from attnscope.engines import Final, Logarithmic, Observable, Record
 from attnscope.errors import AttnscopeError
-from attnscope.experiment import estimate
+from attnscope.experiment import Problem, estimate
 from attnscope.experiment.estimate import CaseCost, Estimate
 from attnscope.scales import SCALES
-from toy_study import Bowl
+from toy_study import Bowl, Point
 
 
 @pytest.mark.parametrize("name", names())
@@ -41,6 +44,46 @@ def test_steps_and_bytes_are_counted_exactly() -> None:
     assert [case.steps for case in cost.cases] == [300, 300]
     assert [case.bytes for case in cost.cases] == [31 * (2 + 1) * 8] * 2
     assert cost.sentences()[0] == "4 runs of 2 cases, 300 steps each."
+
+
+class _Clock:
+    """A processor on which a loss takes a second, and a reading ten or a hundred."""
+
+    now = 0.0
+
+    def process_time(self) -> float:
+        return self.now
+
+    def takes(self, seconds: float, model: nn.Module) -> Tensor:
+        self.now += seconds
+        return model.get_parameter("x").square().sum()
+
+
+@dataclass(frozen=True)
+class _Read(Bowl):
+    """Readings that are close together at first, and some at both ends alone."""
+
+    def build(self, case: str, seed: int) -> Problem:
+        def taking(name: str, seconds: float) -> Observable:
+            return Observable(name, lambda model: CLOCK.takes(seconds, model))
+
+        often = Record((taking("often", 10.0),), Logarithmic(11, 0.1))
+        ends = Record((taking("ends", 100.0),), Final(), dim="end")
+        return Problem(Point((1.0,)), lambda model: CLOCK.takes(1.0, model), [often, ends])
+
+
+CLOCK = _Clock()
+
+
+def test_readings_among_the_measured_steps_do_not_count_as_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of 16 runs of snell2021.keyword a dry run once said six times what they take."""
+    monkeypatch.setattr(sys.modules[CaseCost.__module__], "clock", CLOCK)
+    study = _Read().but(engine="descent", epochs=1000)
+    cost = estimate(study, workers=1, budget=60.0)
+    points = len(Logarithmic(11, 0.1).times(100.0))
+    assert cost.cases[0].seconds == 1000 * 1.0 + points * 10.0 + 2 * 100.0
 
 
 def test_what_may_end_earlier_is_said_to_be_the_most() -> None:

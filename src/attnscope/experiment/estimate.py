@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 import sys
 import time as clock
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from attnscope.engines import Checkpoint, Record
@@ -135,8 +138,9 @@ class _Trial:
         self.budget, self.steps, self.time = budget, 0, 0.0
         self.begun = clock.process_time()
         self.first = self.last = self.begun
-        self.reading = 0.0
+        self.before = 0.0
         self.bytes: dict[int, int] = {}
+        self.read: Counter[int] = Counter()
         self.points: list[int] = []
         self.checkpoint = 0
 
@@ -148,13 +152,15 @@ class _Trial:
     def put(self, record: int, point: int, values: Sequence[Tensor]) -> None:
         """Learn how large a reading is, and forget it."""
         self.bytes[record] = sum(each.numel() * max(2, each.element_size()) for each in values)
+        if self.steps:
+            self.read[record] += 1
 
     def step(self, time: float, loss: float, checkpoint: Callable[[], Checkpoint]) -> bool:
         """Go on until the time is up."""
         now = clock.process_time()
         if self.steps == 0:
             # Before the first step stand a gradient and the first readings.
-            self.first, self.reading = now, now - self.begun
+            self.before = now - self.begun
             tensors = checkpoint().tensors.values()
             self.checkpoint = sum(each.numel() * each.element_size() for each in tensors)
             self.first = now = clock.process_time()
@@ -207,19 +213,33 @@ def _cost(experiment: Experiment, case: str, budget: float) -> tuple[CaseCost, i
     if solution.outcome.value in ("finished", "stopped") or done >= 1:
         seconds, steps = spent, (0 if flows else solution.steps)
         return CaseCost(
-            case, len(seeds), steps, taken, built + trial.reading + seconds, kept, 1.0
+            case, len(seeds), steps, taken, built + trial.before + seconds, kept, 1.0
         ), (trial.checkpoint)
     if flows:
         share = max(done, 1e-4)
         seconds, steps = moving / share, 0
     else:
         steps = round(job.end / (job.grid or 1.0))
-        readings = max(trial.points, default=1)
-        a_step = moving / max(1, taken - 1)
-        # What stands before the first step is a gradient, about a step, and one of each reading.
-        seconds = steps * a_step + readings * max(0.0, trial.reading - a_step)
+        # Readings may be close together at first and far apart later, or at both ends alone, so
+        # those that fell into the measured steps are told from the steps.
+        each = [_seconds(record, job.model) for record in job.records]
+        among = sum(trial.read[record] * cost for record, cost in enumerate(each))
+        a_step = max(0.0, moving - among) / max(1, taken - 1)
+        seconds = steps * a_step + sum(map(math.prod, zip(trial.points, each, strict=True)))
     cost = CaseCost(case, len(seeds), steps, taken, built + seconds, kept, done, job.stops)
     return cost, trial.checkpoint
+
+
+def _seconds(record: Record, model: nn.Module) -> float:
+    """Return what one reading of a record takes, the quicker of two."""
+    spent = []
+    with torch.no_grad():
+        for _ in range(2):
+            begun = clock.process_time()
+            for observable in record.observables:
+                observable.read(model)
+            spent.append(clock.process_time() - begun)
+    return min(spent)
 
 
 def duration(seconds: float) -> str:
