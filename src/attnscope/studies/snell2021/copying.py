@@ -56,7 +56,7 @@ class CopyingStudy(CountTableStudy):
     """
 
     quick = {"seeds": 3, "steps": 300, "points": 31, "length": 20, "types": 30, "width": 64}
-    desk = {"seeds": 10, "width": 192}
+    desk = {"seeds": 10, "steps": 200, "points": 21}
     cases = (*LEARNERS, PERMUTED + UNIFORM, DRAWN + UNIFORM)
 
     def task(self, case: str, seed: int = 0) -> Copying:

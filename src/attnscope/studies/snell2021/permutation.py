@@ -50,7 +50,7 @@ class PermutationStudy(CountTableStudy):
     verdict: Count = 300
 
     quick = {"seeds": 3, "steps": 400, "points": 41, "length": 20, "types": 30, "width": 64}
-    desk = {"seeds": 10, "width": 192}
+    desk = {"seeds": 5, "steps": 300, "points": 31}
     cases = (COPIED, REORDERED, COPIED + UNIFORM, REORDERED + UNIFORM)
 
     def task(self, case: str, seed: int = 0) -> Copying:
