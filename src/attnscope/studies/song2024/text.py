@@ -52,7 +52,7 @@ class Text(KernelTraining):
     }
     desk = {
         "seeds": 3,
-        "steps": 2000,
+        "steps": 1500,
         "points": 11,
         "rate": 1e-3,
         "warmup": 200,
