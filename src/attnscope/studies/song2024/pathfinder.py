@@ -59,10 +59,12 @@ class PathfinderStudy(KernelTraining):
     needed. Every pixel is a token; the released code takes black ones for padding.
 
     At the smaller scales held-out images come in pairs of both labels with discs at the same
-    places, so that neither the distance nor the places of the discs tell anything, and so do those
-    to learn from. Tokens are patches of 2 x 2 pixels that see one pixel around them, with learned
-    rows and columns; the head sees the largest of each entry over all tokens, and images are
-    mirrored and turned at random.
+    places, so that neither the distance nor the places of the discs tell anything. Tokens are
+    patches of 2 x 2 pixels with learned rows and columns; the head sees the largest of each entry
+    over all tokens, and images are mirrored and turned at random. At ``quick`` images to learn from
+    come in pairs too, and tokens see one pixel around their patch. At ``desk`` they do not, so that
+    a contour can only be followed by attention, and images to learn from are balanced by distance
+    alone: what the places of their discs still tell is learned first.
     """
 
     training: Adam = Adam(rate=2e-4, steps=50_000, batch=128, eps=EPS, clip=CLIP, warmup=312)
@@ -99,16 +101,19 @@ class PathfinderStudy(KernelTraining):
     }
     desk = {
         **LEARNED,
+        "balanced": "distance",
+        "margin": 0,
         "window": 16,
         "contour_length": 3,
-        "distractors": 0,
-        "rate": 5e-4,
-        "steps": 10_000,
-        "points": 21,
+        "distractors": 2,
+        "rate": 1e-3,
+        "steps": 9000,
+        "points": 19,
         "warmup": 500,
+        "fall": 6000,
         "held_out": 3000,
-        "last": 3000,
-        "probe": 256,
+        "last": 4000,
+        "probe": 512,
         "test": 12_000,
     }
     carried = 15.0
@@ -159,10 +164,10 @@ class PathfinderStudy(KernelTraining):
     def scale_words(self) -> str:
         """Say how large images are and how long runs."""
         task, steps = self.task, self.training.steps
+        pairs = " Where the discs are tells nothing of the label of held-out images."
         return (
             f"Images are {task.window} x {task.window} with contours of {task.contour_length} "
-            f"paddles, runs have {steps:,} steps."
-            + ("" if self.balanced == "no" else " Where the discs are tells nothing of the label.")
+            f"paddles, runs have {steps:,} steps." + ("" if self.balanced == "no" else pairs)
         )
 
     def truth(self) -> dict[str, object]:
