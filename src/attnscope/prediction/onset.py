@@ -33,6 +33,8 @@ RATE = 20.0
 """Learning rate of gradient descent that onsets are given for beside the flow."""
 INTERVALS = 100
 """Steps of time between two readings of G, of which there is one more."""
+COARSEST = 10
+"""Intervals that may be joined to one, so that a learning rate has whole steps in it."""
 FIRST, LAST = 4_000.0, 32_000.0
 """The first horizon that is tried, and the last; each is twice the one before."""
 DRAWS, STARTS = 3, 10
@@ -205,11 +207,11 @@ def _stride(times: np.ndarray, rate: float | None) -> int:
     if rate is None:
         return 1
     apart = float(times[1] - times[0])
-    for stride in range(1, len(times)):
+    for stride in range(1, COARSEST + 1):
         steps = stride * apart / rate
         if round(steps) >= 1 and math.isclose(steps, round(steps), rel_tol=1e-9):
             return stride
     raise AttnscopeError(
-        f"rate = {rate:g}: expected a learning rate of which {apart:g} is a multiple, or which is "
-        f"a multiple of it."
+        f"rate = {rate:g} with G known at times {apart:g} apart: expected a learning rate of which "
+        f"{apart:g}, or up to {COARSEST} times as much, is a multiple."
     )

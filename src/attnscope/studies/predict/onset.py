@@ -36,6 +36,12 @@ WITHIN = 0.1
 AWAKE = 3.0
 """‖W^Kᵀ W^Q‖₂ at which a run may end: its onset is over."""
 SAID, SHUFFLED = "said", "shuffled"
+MASKS = (
+    "A text does not know the masks that a training will draw. Where windows are short (4.5 words "
+    "in SST-2, 5.1 in IWSLT'14) they move the onset by 10 to 20 %, and the interval says so: every "
+    "training is inside. With the masks and the start of the training itself the linear system is "
+    "off by 1.2 % at most in the cases that fail; that is a look afterwards."
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class Onset(Study):
     """Sets of any kind, or files; of pairs the English side is taken, of others the first split."""
     seeds: Count = 3
     """Trainings of each case."""
-    points: Several = 401
+    points: Several = 801
     """Record points, evenly spaced; the rate divides the time between two of them."""
     noise: Positive = 1e-3
     """ε of the runs by gradient flow, standard deviation of W^K and W^Q at the start."""
@@ -171,6 +177,7 @@ class Onset(Study):
                 (SHUFFLED, "the same prediction for words dealt anew between windows"),
                 "the linear system of theory/li2023/onset.py",
                 measure="time said over time measured, less 1, without its sign",
+                reason=MASKS,
                 per=self.cases,
             )
         ]
@@ -193,15 +200,13 @@ class Onset(Study):
                     len(windows_in(name).rows),
                     noise,
                     "flow" if rate is None else f"{rate:g}",
-                    round(said),
+                    _whole(said),
                     f"{low:.0f} to {high:.0f}",
-                    ", ".join(f"{time:.0f}" for time in came),
-                    round(100 * float(off.max()), 1),
+                    ", ".join("none" if np.isnan(time) else f"{time:.0f}" for time in came),
+                    None if np.isnan(off).any() else round(100 * float(off.max()), 1),
                     f"{int(((low <= came) & (came <= high)).sum())} of {len(came)}",
-                    round(mixed),
+                    _whole(mixed),
                 )
-                if not np.isnan(said + came.sum())
-                else (case, "no onset", len(windows_in(name).rows), noise, *[""] * 7)
             )
         columns = (
             *("set and training", "used to", "windows", "noise", "rate"),
@@ -287,6 +292,10 @@ def _growth(name: str, shuffled: bool) -> Growth:
 def _off(run: Readings, what: str) -> xr.DataArray:
     found: xr.DataArray = abs(run.theory.get(what) / run.theory.came - 1)
     return found
+
+
+def _whole(time: float) -> Cell:
+    return None if np.isnan(time) else round(time)
 
 
 def _onset(run: Readings, case: str, row: int) -> float:
