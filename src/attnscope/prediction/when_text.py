@@ -20,7 +20,11 @@ USUAL = 1e-3
 """The noise of the start that the first sentence is about."""
 SHOWN = 10.0
 """‖S‖₂ up to which the figure goes: beyond the onset nothing is linear."""
-JUDGED = "Judged by `attnscope run predict.onset`; what it came to stands in docs/predict.md."
+JUDGED = (
+    "Judged on 30 trainings on five sets (`attnscope run predict.onset`): off by 4.9 % on average "
+    "and 17 % at most, where windows have five words; all of them were inside the interval."
+)
+"""What the study came to; docs/predict.md has its table."""
 
 
 def when_text_section(asked: AskedText) -> Section:
