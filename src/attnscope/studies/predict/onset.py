@@ -39,8 +39,9 @@ SAID, SHUFFLED = "said", "shuffled"
 MASKS = (
     "A text does not know the masks that a training will draw. Where windows are short (4.5 words "
     "in SST-2, 5.1 in IWSLT'14) they move the onset by 10 to 20 %, and the interval says so: every "
-    "training is inside. With the masks and the start of the training itself the linear system is "
-    "off by 1.2 % at most in the cases that fail; that is a look afterwards."
+    "training of the published run is inside. With the masks and the start of the training itself "
+    "the linear system is off by 1.2 % at most in its two cases that fail; that is a look "
+    "afterwards."
 )
 
 
