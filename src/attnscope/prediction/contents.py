@@ -18,6 +18,7 @@ from attnscope.prediction.shortcuts import shortcuts_section
 from attnscope.prediction.translation import alignment_section
 from attnscope.prediction.verdict import verdict_section
 from attnscope.prediction.when import when_section
+from attnscope.prediction.when_text import when_text_section
 from attnscope.prediction.word_pairs import pairs_section
 from attnscope.prediction.words import classes_section, words_section
 from attnscope.report.section import Section
@@ -42,5 +43,6 @@ PARALLEL: tuple[Callable[[AskedParallel], Section | None], ...] = (
 PLAIN: tuple[Callable[[AskedText], Section | None], ...] = (
     induction_section,
     topics_section,
+    when_text_section,
 )
 """For running text."""

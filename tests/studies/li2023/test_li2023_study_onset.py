@@ -14,11 +14,11 @@ from attnscope.engines import Descent, Flow
 from attnscope.errors import AttnscopeError
 from attnscope.models import TopicObjective
 from attnscope.report.figure import Line
-from attnscope.studies.li2023._onset_model import UniformGradient, near_zero
 from attnscope.studies.li2023.onset import OnsetStudy
 from attnscope.studies.li2023.onset.readings import case_name, onset, too_coarse
 from attnscope.tasks import TopicDocuments
 from attnscope.theory import li2023
+from attnscope.theory.li2023.near_uniform import UniformGradient, near_zero
 from attnscope.trajectory import Readings
 
 pytestmark = pytest.mark.xdist_group("li2023 onset")  # one fixture for all

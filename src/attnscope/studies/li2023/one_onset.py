@@ -19,11 +19,11 @@ from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem
 from attnscope.models import TopicObjective, TopicTransformer
 from attnscope.models.topic_transformer import AttentionMode
-from attnscope.studies.li2023._onset_model import UniformGradient, near_zero, score_norm
 from attnscope.studies.li2023._topic_documents import TopicDocumentsStudy
 from attnscope.studies.li2023.onset.claims import AHEAD, BEYOND, ONE_ONSET
 from attnscope.studies.li2023.onset.readings import UNIFORM, onset
 from attnscope.theory import li2023
+from attnscope.theory.li2023.near_uniform import UniformGradient, near_zero, score_norm
 from attnscope.trajectory import Readings, initial
 
 LEARNED = "learned"

@@ -19,17 +19,17 @@ from attnscope.errors import AttnscopeError
 from attnscope.experiment import NOW, AttentionOverTime, Playable, Problem
 from attnscope.models import TopicObjective, TopicTransformer
 from attnscope.report import Figure, Line, Mark, Panel, Rule
-from attnscope.studies.li2023._onset_model import (
-    UniformGradient,
-    near_zero,
-    score_norm,
-)
 from attnscope.studies.li2023._topic_documents import TopicDocumentsStudy
 from attnscope.studies.li2023.onset.claims import AHEAD
 from attnscope.studies.li2023.onset.readings import onset
 from attnscope.tasks import TopicDocuments
 from attnscope.tasks.topic_documents import MASK
 from attnscope.theory import li2023
+from attnscope.theory.li2023.near_uniform import (
+    UniformGradient,
+    near_zero,
+    score_norm,
+)
 from attnscope.trajectory import Readings, final, initial
 
 UNIFORM, LEARNED = "uniform", "learned"

@@ -14,6 +14,7 @@ from attnscope.lazy import attach
 
 if TYPE_CHECKING:
     from attnscope.studies.predict.labelled import Labelled
+    from attnscope.studies.predict.onset import Onset
     from attnscope.studies.predict.shortcut import Shortcut
     from attnscope.studies.predict.toys import Toys
     from attnscope.studies.predict.when import When
@@ -22,6 +23,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         "labelled": ("Labelled",),
+        "onset": ("Onset",),
         "shortcut": ("Shortcut",),
         "toys": ("Toys",),
         "when": ("When",),

@@ -18,16 +18,16 @@ from attnscope.experiment import Problem
 from attnscope.experiment.spec import product
 from attnscope.models import TopicObjective
 from attnscope.models.topic_transformer import AttentionMode
-from attnscope.studies.li2023._onset_model import (
-    UniformGradient,
-    near_zero,
-    score_norm,
-)
 from attnscope.studies.li2023._topic_documents import TopicDocumentsStudy
 from attnscope.studies.li2023.onset.claims import claims
 from attnscope.studies.li2023.onset.figures import figures, tables
 from attnscope.studies.li2023.onset.readings import UNIFORM, case_name, onset
 from attnscope.theory import li2023
+from attnscope.theory.li2023.near_uniform import (
+    UniformGradient,
+    near_zero,
+    score_norm,
+)
 from attnscope.trajectory import Readings
 
 MEANINGS = {

@@ -16,13 +16,13 @@ from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem
 from attnscope.models import TopicObjective
 from attnscope.models.topic_transformer import AttentionMode
-from attnscope.studies.li2023._onset_model import UniformGradient, near_zero, score_norm
 from attnscope.studies.li2023._topic_documents import TopicDocumentsStudy
 from attnscope.studies.li2023.two_stage.claims import claims
 from attnscope.studies.li2023.two_stage.figures import figures, tables
 from attnscope.studies.li2023.two_stage.settings import MATRICES, SETTINGS
 from attnscope.tasks import TopicDocuments, TopicStream
 from attnscope.theory import li2023
+from attnscope.theory.li2023.near_uniform import UniformGradient, near_zero, score_norm
 from attnscope.trajectory import Readings
 
 HELD_OUT = 1_000_003

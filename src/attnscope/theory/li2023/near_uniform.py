@@ -9,7 +9,8 @@ from attnscope.engines import Observable
 from attnscope.models import TopicTransformer
 from attnscope.models.topic_transformer import AttentionMode
 from attnscope.tasks.topic_documents import Documents
-from attnscope.theory import li2023
+from attnscope.theory.li2023.onset import top_singular
+from attnscope.theory.li2023.score_gradient import score_gradient
 
 
 def near_zero(
@@ -62,11 +63,11 @@ class UniformGradient:
             return -(contexts.target * torch.log_softmax(attention @ words.T, dim=1)).sum()
 
         shape = (topic.vocabulary, topic.vocabulary)
-        return li2023.score_gradient(loss, shape, topic.attention_dim, self.dtype)
+        return score_gradient(loss, shape, topic.attention_dim, self.dtype)
 
     def side(self, model: nn.Module, which: int) -> Tensor:
         """Return a side of G's leading singular triple: 1 for keys, 2 for queries."""
-        return torch.from_numpy(li2023.top_singular(self(model)[None].numpy())[which][0])
+        return torch.from_numpy(top_singular(self(model)[None].numpy())[which][0])
 
     def observables(self) -> tuple[Observable, ...]:
         """Return the readings of a run with uniform attention: G's leading singular triple."""
