@@ -219,6 +219,21 @@ def test_claims_at_the_outcome_of_the_paper() -> None:
         assert finding.control_fails, (claim.key, finding.control)
 
 
+def test_nothing_is_said_of_bad_heads_where_there_are_none() -> None:
+    """Single starts that all learn once made three controls pass."""
+    rise = np.array([0.05, 0.3, 0.99])
+    curves = {
+        CANDIDATE: np.stack([rise] * 6),
+        **{case: np.stack([rise, rise - 0.001]) for case in SCENARIOS},
+    }
+    run = made_up(curves, attention=(("run", "step", "head"), np.full((12, 3, 3), 0.2)))
+    study = SMALL.but(points=3, heads=8)
+    run.tree["theory"] = xr.DataTree(xr.Dataset(study.theory(run)))
+    found = [attnscope.claims.examine(claim, run) for claim in study.claims()]
+    assert [each.verdict for each in found] == ["fails", *["undecided"] * 6]
+    assert not any(each.control_verdict == "holds" for each in found)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

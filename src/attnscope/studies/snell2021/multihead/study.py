@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -90,7 +91,8 @@ class Multihead(SequenceStudy):
         "head_projections": True,
         "separate_embeddings": True,
     }
-    desk = {**quick, "steps": 510, "length": 40, "width": 128, "heads": 8}
+    # With 510 steps all of eight single starts were good; at step 170 four were, and four bad.
+    desk = {**quick, "steps": 170, "points": 18, "length": 40, "width": 128, "heads": 8}
     cases = (CANDIDATE, *SCENARIOS)
     figures = fig6_figures
     tables = fig6_tables
@@ -179,6 +181,15 @@ class Multihead(SequenceStudy):
         """Return what the paper says of the three scenarios."""
         heads, steps, points = self.heads, self.training.steps, self.points
 
+        def if_told(of: Callable[..., Any]) -> Callable[..., Any]:
+            # Where no single start is bad, or none is good, stand-ins are neither, and nothing can
+            # be said of heads that are: neither the statement nor its control.
+            def statistic(run: Readings, given: Any) -> Any:
+                found = of(run, given)
+                return found if fewer(run, points) else found * np.nan
+
+            return statistic
+
         def fewer(run: Readings, points: int) -> int:
             judgement = judged(self.trials(run).isel(step=slice(points)))
             return min(int(judgement[kind].sum()) for kind in ("good", "bad"))
@@ -206,7 +217,7 @@ class Multihead(SequenceStudy):
                 "all-bad",
                 f"If the starts of all {heads} heads are bad, the model fails: its accuracy is "
                 f"below {BAD:g} after {steps} steps.",
-                end,
+                if_told(end),
                 ALL_BAD,
                 below(BAD),
                 (ONE_GOOD, "one of them is good"),
@@ -221,7 +232,7 @@ class Multihead(SequenceStudy):
                 "one-good",
                 f"If the start of one of {heads} heads is good, the model learns: its accuracy "
                 f"exceeds {GOOD:g} within {steps} steps.",
-                call,
+                if_told(call),
                 lambda run: best(run, ONE_GOOD),
                 above(GOOD),
                 (bad_alone, "single bad heads, every trial"),
@@ -235,7 +246,7 @@ class Multihead(SequenceStudy):
             Claim(
                 "one-helps",
                 "A good head in place of one of the bad ones raises the accuracy at the end.",
-                call,
+                if_told(call),
                 lambda run: end(run, ONE_GOOD) - end(run, ALL_BAD),
                 above(0.1),
                 (
@@ -251,7 +262,7 @@ class Multihead(SequenceStudy):
             Claim(
                 "random",
                 f"{heads} random heads learn: accuracy exceeds {GOOD:g} within {steps} steps.",
-                best,
+                if_told(best),
                 RANDOM,
                 above(GOOD),
                 (CANDIDATE, "one random head"),
@@ -264,7 +275,7 @@ class Multihead(SequenceStudy):
                 "chance",
                 f"{heads} random heads learn as often as one of them or more is good, "
                 "1 - (1 - q)^K, with q the share of good single heads.",
-                lambda run, name: (best(run, RANDOM) > GOOD).mean() - run.theory.get(name),
+                if_told(lambda run, name: (best(run, RANDOM) > GOOD).mean() - run.theory.get(name)),
                 "share_learned",
                 within(-0.25, 0.25),
                 ("share_good", "q, as if there were one head"),
@@ -276,7 +287,7 @@ class Multihead(SequenceStudy):
                 "good-head",
                 "It is the good head that ends up looking at the right positions, more than any of "
                 "the bad ones.",
-                ahead,
+                if_told(ahead),
                 slice(0, 1),
                 above(0.0),
                 (slice(1, None), "a bad head of the same run in its place, mean over them"),
