@@ -35,19 +35,18 @@ LIFT: dict[Kind, float] = {
     "rating": 0.5,
     "boiler-plate": 0.5,
     "position": 0.5,
-    "mark": 0.9,
+    "mark": 0.5,
     "length": 0.5,
     "word": 0.75,
 }
 """How far towards certainty a feature must take the label, by kind. What is no content by its form
-is named early; a word or a mark must nearly decide. Of two that explain the same texts the first
+is named early; a word must nearly decide, and so must a mark that is not put in
+(:data:`~attnscope.probes.shortcuts.judge.MARK_LIFT`). Of two that explain the same texts the first
 is named."""
-SURE_LIFT: dict[Kind, float] = {"mark": 0.4, "word": 0.5, "position": 0.05}
+SURE_LIFT: dict[Kind, float] = {"mark": 0.05, "word": 0.5, "position": 0.05}
 """The same at the lower end of the interval for all features together. Of many the one that goes
-best with a class looks better than it is: `"` and "..." belong to how some texts are written, and
-on clean samples had 0.82 above at most, or few texts; a word ("buying") had 0.85 and 0.34 here, a
-position 0.53 and 0.02. Planted marks had 0.94 or more above and 0.45 or more here; positions had
-0.09 or more."""
+best with a class looks better than it is: on clean samples a word ("buying") had 0.85 above and
+0.34 here, a position 0.53 and 0.02. Planted positions had 0.09 or more."""
 PURE: dict[Kind, float] = {"word": 0.9}
 """From this lift on a feature need not be so sure: it is of one class alone, as planted ones."""
 LEAST: dict[Kind, int] = {
