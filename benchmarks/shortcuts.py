@@ -1,8 +1,9 @@
 """Planted shortcuts found, and false alarms on clean samples: the table of docs/shortcuts.md.
 
-    python benchmarks/shortcuts.py            # 30 plants, 10 clean samples of texts not looked at
-    python benchmarks/shortcuts.py --tuned    # the same on those on which bounds were fixed
-    python benchmarks/shortcuts.py --earlier  # the same on those of the first table
+    python benchmarks/shortcuts.py              # 30 plants, 10 clean samples, judged once
+    python benchmarks/shortcuts.py --looked-at  # the same on those of the second table
+    python benchmarks/shortcuts.py --tuned      # the same on those on which bounds were fixed
+    python benchmarks/shortcuts.py --earlier    # the same on those of the first table
 
 A clean sample is a published set without what is known to be no content: markup, bracketed names,
 addresses, datelines, ratings. Whatever is found in it is a false alarm. Needs the data folder.
@@ -22,7 +23,8 @@ from attnscope.probes.shortcuts import find_shortcuts
 from attnscope.tasks.planted_shortcuts import PLANTS, PlantedShortcut
 
 SHARES = (0.01, 0.05, 0.2)
-JUDGED = (("imdb/test", 6000, None), ("ag_news", 10000, ("Sports", "Business")))
+JUDGED = (("imdb/test", 6000, None), ("ag_news", 10000, ("Business", "Sci/Tech")))
+LOOKED_AT = (("imdb/test", 6000, None), ("ag_news", 10000, ("Sports", "Business")))
 EARLIER = (("imdb", 6000, None), ("ag_news", 10000, ("World", "Sports")))
 TUNED = (("sst2", 6920, None), ("ag_news", 10000, ("World", "Business")))
 MADE = re.compile(
@@ -61,13 +63,21 @@ def is_found(search, rows, label):
 def main() -> None:
     """Print the table."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--tuned", action="store_true")
-    arguments.add_argument("--earlier", action="store_true")
+    which = arguments.add_mutually_exclusive_group()
+    which.add_argument("--tuned", action="store_true")
+    which.add_argument("--earlier", action="store_true")
+    which.add_argument("--looked-at", action="store_true")
     arguments.add_argument("--plants", nargs="+", default=PLANTS, choices=PLANTS)
-    arguments.add_argument("--seed", type=int, default=20_000, help="of all samples and plants")
+    arguments.add_argument(
+        "--seed", type=int, help="of all samples and plants; 50000 judged once, 20000 before"
+    )
     asked = arguments.parse_args()
-    sets = TUNED if asked.tuned else EARLIER if asked.earlier else JUDGED
+    sets, seed = JUDGED, 50_000
+    if asked.tuned or asked.earlier or asked.looked_at:
+        sets, seed = TUNED if asked.tuned else EARLIER if asked.earlier else LOOKED_AT, 20_000
+    asked.seed = seed if asked.seed is None else asked.seed
     found, total, spent = Counter(), Counter(), 0.0
+    besides = 0
     number = 0
     for plant in PLANTS:
         for share in SHARES:
@@ -86,6 +96,7 @@ def main() -> None:
                 found[plant, share] += one is not None
                 total[plant, share] += 1
                 others = [f"{s.kind} {s.name}" for s in search.shortcuts if s is not one]
+                besides += len(others)
                 print(
                     f"{name:8} {plant:9} {share:5.0%} in {len(rows):4} texts:",
                     f"{one.kind} {one.name}" if one else "NOT FOUND",
@@ -110,8 +121,9 @@ def main() -> None:
         cells = (f"{found[plant, share]} of {total[plant, share]}" for share in SHARES)
         print(f"| {plant} | {' | '.join(cells)} |")
     print(
-        f"found {sum(found.values())} of {sum(total.values())}; {alarms} false alarms on "
-        f"{samples} clean samples; {spent / sum(total.values()):.1f} s of processor a search"
+        f"found {sum(found.values())} of {sum(total.values())}, and {besides} other things in these "
+        f"samples; {alarms} false alarms on {samples} clean samples; "
+        f"{spent / sum(total.values()):.1f} s of processor a search"
     )
 
 

@@ -1,4 +1,4 @@
-r"""Is a word part of what a text says, or was it put in? Four tests of a word that decides.
+r"""Is a word part of what a text says, or was it put in? Five tests of a word that decides.
 
 *Reads on*: take the token out and look at the words around it, a and b. A word of the text holds
 its neighbours together ("an utterly dull film": "an film" is seen nowhere), so that pairs (a, b)
@@ -26,6 +26,10 @@ in beside whatever is there. The log-likelihood ratio Σ o log(o/e) of its left 
 neighbours, o times seen and e expected from all neighbouring pairs, as a standardised excess over
 pairs drawn at random.
 
+*Beside*: bonds to rare words drown in what is rare anyway; "world's" stands behind "the". The same
+ratio over the tokens that are one in a hundred or more, all others as one, expected from the gaps
+between tokens of the same texts.
+
 *Company*: among the texts of its own class, a content word keeps company with other words of its
 topic, and a token that was put in stands with whatever the class has. χ² over the words of those
 texts, as a standardised excess.
@@ -41,6 +45,8 @@ from numpy.typing import NDArray
 from attnscope.probes.shortcuts.tokens import Tokens
 
 SMOOTH = 0.5
+FREQUENT = 100
+"""A token is frequent if it is one of so many."""
 
 
 class Pairs:
@@ -163,6 +169,40 @@ class Pairs:
         usual = [_ratio(self.line[row - 1], share) + _ratio(self.line[row], share) for row in rows]
         own = _ratio(self.line[at - 1], share) + _ratio(self.line[at + 1], share)
         return float((own - np.mean(usual)) / max(float(np.std(usual)), 1e-9))
+
+    def beside(self, places: NDArray[np.int64], draws: int = 100, most: int = 1_000) -> float:
+        """Return the standardised excess of the ratio of a token's frequent neighbours.
+
+        Args:
+            places: where the token stands.
+            draws: random sets of gaps that it is compared with.
+            most: texts and occurrences that are looked at.
+        """
+        at = self.place[places[:: max(1, len(places) // most)]]
+        starts = self.read.starts
+        texts = np.unique(self.text[places])[:most]
+        # A gap is known by what is behind it; the last of a text has its end there.
+        gaps = np.concatenate([np.arange(starts[m], starts[m + 1] + 1) + m + 1 for m in texts])
+        own = self.place[places]
+        gaps = gaps[np.isin(gaps, np.concatenate([own, own + 1]), invert=True)]
+        if len(at) < 2 or len(gaps) < 2:
+            return 0.0
+        group = self._groups[self.line]
+        shares = []
+        for side in (group[gaps - 1], group[gaps]):
+            count = np.bincount(side, minlength=int(self._groups.max()) + 1) + SMOOTH
+            shares.append(count / count.sum())
+        random = np.random.default_rng(0)
+        rows = gaps[random.integers(0, len(gaps), (draws, len(at)))]
+        drawn = [_ratio(group[r - 1], shares[0]) + _ratio(group[r], shares[1]) for r in rows]
+        seen = _ratio(group[at - 1], shares[0]) + _ratio(group[at + 1], shares[1])
+        return float((seen - np.mean(drawn)) / max(float(np.std(drawn)), 1e-9))
+
+    @cached_property
+    def _groups(self) -> NDArray[np.int64]:
+        """A number for each token that is one in :data:`FREQUENT` or more, one for all others."""
+        often = self.single * FREQUENT >= len(self.line)
+        return np.where(often, np.cumsum(often), 0)
 
     def place_bonds(
         self,
