@@ -121,8 +121,8 @@ def main() -> None:
         cells = (f"{found[plant, share]} of {total[plant, share]}" for share in SHARES)
         print(f"| {plant} | {' | '.join(cells)} |")
     print(
-        f"found {sum(found.values())} of {sum(total.values())}, and {besides} other things in these "
-        f"samples; {alarms} false alarms on {samples} clean samples; "
+        f"found {sum(found.values())} of {sum(total.values())}, and {besides} other things in "
+        f"these samples; {alarms} false alarms on {samples} clean samples; "
         f"{spent / sum(total.values()):.1f} s of processor a search"
     )
 

@@ -170,17 +170,18 @@ class Pairs:
         own = _ratio(self.line[at - 1], share) + _ratio(self.line[at + 1], share)
         return float((own - np.mean(usual)) / max(float(np.std(usual)), 1e-9))
 
-    def beside(self, places: NDArray[np.int64], draws: int = 100, most: int = 1_000) -> float:
+    def beside(self, places: NDArray[np.int64], draws: int = 100, most: int = 50) -> float:
         """Return the standardised excess of the ratio of a token's frequent neighbours.
 
         Args:
             places: where the token stands.
             draws: random sets of gaps that it is compared with.
-            most: texts and occurrences that are looked at.
+            most: occurrences that are looked at. Nothing is put in quite at random (not before a
+                full stop, say), and by enough of them that would show.
         """
-        at = self.place[places[:: max(1, len(places) // most)]]
+        at = self.place[places[:: -(-len(places) // most)]] if len(places) else places
         starts = self.read.starts
-        texts = np.unique(self.text[places])[:most]
+        texts = np.unique(self.text[places])[:1000]
         # A gap is known by what is behind it; the last of a text has its end there.
         gaps = np.concatenate([np.arange(starts[m], starts[m + 1] + 1) + m + 1 for m in texts])
         own = self.place[places]
