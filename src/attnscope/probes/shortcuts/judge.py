@@ -47,8 +47,10 @@ LEAST_PUT_IN = 25
 PLACE_READS_ON, PLACE_SIDE_BY_SIDE, PLACE_BONDS, PLACE_COMPANY = -0.4, -0.6, 6.0, 4.0
 """Bounds for a token at a place, whose neighbour is compared with what other texts of the class
 have at that place: of clean samples "new" as the third token had bonds of 8.5, "says" as the last
-but one read on at -0.57. Side by side, tokens of clean samples had -0.84 at most, planted ones -0.3
-or more."""
+but one read on at -0.57. Side by side, planted tokens had -0.33 or more."""
+PLACE_CONTENT = 4.0
+"""Units of them all together, from which on a token at a place is content: planted ones had 3.05 at
+most, "new" as the third token of business and technology news 4.7 to 5.8, each bound kept."""
 TAIL = 0.7
 """How far the longest or the shortest texts must take the label; classes differ a little anyway."""
 SPIKE = 3.0
@@ -220,16 +222,17 @@ class Judge:
         behind = usual_at if place != -1 else None
         others = np.setdiff1d(texts, held)
         there = starts[others] + place if place >= 0 else starts[others + 1] + place
-        tests = (
-            (self.pairs.reads_on, PLACE_READS_ON),
-            (self.pairs.side_by_side, PLACE_SIDE_BY_SIDE),
-        )
-        for test, bound in tests:
-            if self._of_excess(partial(test, usual_at=behind), at, there, label) < bound:
-                return ""
-        if self.pairs.place_bonds(at, same_at, 1 if place >= 0 else -1) > PLACE_BONDS:
+        reads_on = self._of_excess(partial(self.pairs.reads_on, usual_at=behind), at, there, label)
+        side = self._of_excess(partial(self.pairs.side_by_side, usual_at=behind), at, there, label)
+        if reads_on < PLACE_READS_ON or side < PLACE_SIDE_BY_SIDE:
             return ""
-        if self._company(token, texts, label) > PLACE_COMPANY:
+        bonds = self.pairs.place_bonds(at, same_at, 1 if place >= 0 else -1)
+        company = self._company(token, texts, label)
+        if bonds > PLACE_BONDS or company > PLACE_COMPANY:
+            return ""
+        units = max(-reads_on, 0.0) / READS_ON + max(-side, 0.0) / READS_ON
+        units += max(bonds, 0.0) / BONDS + max(company, 0.0) / COMPANY
+        if units > PLACE_CONTENT:
             return ""
         if not len(elsewhere):
             return "it stands at this place and nowhere else, and texts read on without it"
