@@ -3,16 +3,19 @@
 A feature that goes with a class (:mod:`~attnscope.probes.shortcuts.dependence`) is either content,
 which attention ought to find, or a shortcut. Which one is told
 
-- *by form*: marks, markup, addresses, bracketed names, ratings and boiler-plate are no content,
-  whatever they stand with;
+- *by form*: marks that nearly decide, markup, addresses, bracketed names, ratings and boiler-plate
+  are no content, whatever they stand with;
 - *by place*: a token that decides at one place and not elsewhere; one exact length that sticks out
   of its neighbours;
-- *by its text*: a word around which the text reads on as if it were not there, that has no bonds to
+- *by its text*: a word or a mark around which the text reads on as if it were not there, that has no bonds to
   its neighbours, and keeps no company of its own within its class
   (:mod:`~attnscope.probes.shortcuts.content`).
 
-The bounds below were set on SST-2, IMDB and three pairs of classes of AG News with things planted
-in them, and judged on other texts; ``benchmarks/shortcuts.py`` and docs/shortcuts.md have both.
+Where texts have a token anyway, one way of writing it may be the shortcut: it is named in place of
+the token if it explains all that the token says (:meth:`Judge.explains`).
+
+The bounds were set on SST-2, IMDB and AG News with things planted in them, and judged on other
+texts; ``benchmarks/shortcuts.py`` and docs/shortcuts.md have both.
 """
 
 from __future__ import annotations
