@@ -7,8 +7,8 @@ which attention ought to find, or a shortcut. Which one is told
   are no content, whatever they stand with;
 - *by place*: a token that decides at one place and not elsewhere; one exact length that sticks out
   of its neighbours;
-- *by its text*: a word or a mark around which the text reads on as if it were not there, that has no bonds to
-  its neighbours, and keeps no company of its own within its class
+- *by its text*: a word or a mark around which the text reads on as if it were not there, that has
+  no bonds to its neighbours, and keeps no company of its own within its class
   (:mod:`~attnscope.probes.shortcuts.content`).
 
 Where texts have a token anyway, one way of writing it may be the shortcut: it is named in place of
