@@ -1,8 +1,8 @@
 """Planted shortcuts found, and false alarms on clean samples: the table of docs/shortcuts.md.
 
-    python benchmarks/shortcuts.py            # 30 plants, 10 clean samples of texts not looked at
-    python benchmarks/shortcuts.py --tuned    # the same on those on which bounds were fixed
-    python benchmarks/shortcuts.py --earlier  # the same on those of the first table
+    python benchmarks/shortcuts.py               # 30 plants, 10 clean samples, judged once
+    python benchmarks/shortcuts.py --on third    # the same on those of the table before
+    python benchmarks/shortcuts.py --on tuned    # on those on which bounds were fixed
 
 A clean sample is a published set without what is known to be no content: markup, bracketed names,
 addresses, datelines, ratings. Whatever is found in it is a false alarm. Needs the data folder.
@@ -22,9 +22,16 @@ from attnscope.probes.shortcuts import find_shortcuts
 from attnscope.tasks.planted_shortcuts import PLANTS, PlantedShortcut
 
 SHARES = (0.01, 0.05, 0.2)
-JUDGED = (("imdb/test", 6000, None), ("ag_news", 10000, ("Sports", "Business")))
-EARLIER = (("imdb", 6000, None), ("ag_news", 10000, ("World", "Sports")))
-TUNED = (("sst2", 6920, None), ("ag_news", 10000, ("World", "Business")))
+IMDB, NEWS = ("imdb/test", 6000, None), ("ag_news", 10000)
+SAMPLES = {
+    "judged": ((IMDB, (*NEWS, ("World", "Sci/Tech"))), 60_000),
+    "third": ((IMDB, (*NEWS, ("Business", "Sci/Tech"))), 50_000),
+    "second": ((IMDB, (*NEWS, ("Sports", "Business"))), 20_000),
+    "first": ((("imdb", 6000, None), (*NEWS, ("World", "Sports"))), 20_000),
+    "tuned": ((("sst2", 6920, None), (*NEWS, ("World", "Business"))), 20_000),
+}
+"""Sets and the seed of samples: judged once, those of the three tables before, which were looked at
+when bounds were set again, and those on which bounds were set to begin with."""
 MADE = re.compile(
     r"<[^<>]{1,60}>|&\#?\w{1,8};|\#\d+;|\\+|\([^()]*\)|\S+@\S+|(?:https?://|www\.)\S+"
     r"|\b\d+(?:[.,]\d+)?\s?(?:/|out of)\s?(?:4|5|10|100)\b|\*+|=+|^.{0,40}?\s-{1,2}\s|[()]|\"\""
@@ -61,13 +68,14 @@ def is_found(search, rows, label):
 def main() -> None:
     """Print the table."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--tuned", action="store_true")
-    arguments.add_argument("--earlier", action="store_true")
+    arguments.add_argument("--on", default="judged", choices=SAMPLES, help="which samples")
     arguments.add_argument("--plants", nargs="+", default=PLANTS, choices=PLANTS)
-    arguments.add_argument("--seed", type=int, default=20_000, help="of all samples and plants")
+    arguments.add_argument("--seed", type=int, help="of all samples and plants, in its place")
     asked = arguments.parse_args()
-    sets = TUNED if asked.tuned else EARLIER if asked.earlier else JUDGED
+    sets, seed = SAMPLES[asked.on]
+    asked.seed = seed if asked.seed is None else asked.seed
     found, total, spent = Counter(), Counter(), 0.0
+    besides = 0
     number = 0
     for plant in PLANTS:
         for share in SHARES:
@@ -86,6 +94,7 @@ def main() -> None:
                 found[plant, share] += one is not None
                 total[plant, share] += 1
                 others = [f"{s.kind} {s.name}" for s in search.shortcuts if s is not one]
+                besides += len(others)
                 print(
                     f"{name:8} {plant:9} {share:5.0%} in {len(rows):4} texts:",
                     f"{one.kind} {one.name}" if one else "NOT FOUND",
@@ -110,8 +119,9 @@ def main() -> None:
         cells = (f"{found[plant, share]} of {total[plant, share]}" for share in SHARES)
         print(f"| {plant} | {' | '.join(cells)} |")
     print(
-        f"found {sum(found.values())} of {sum(total.values())}; {alarms} false alarms on "
-        f"{samples} clean samples; {spent / sum(total.values()):.1f} s of processor a search"
+        f"found {sum(found.values())} of {sum(total.values())}, and {besides} other things in "
+        f"these samples; {alarms} false alarms on {samples} clean samples; "
+        f"{spent / sum(total.values()):.1f} s of processor a search"
     )
 
 

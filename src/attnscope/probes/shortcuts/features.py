@@ -66,12 +66,16 @@ def from_tokens(read: Tokens) -> dict[Kind, Features]:
     is a token at one of the first or last :data:`PLACES` places, *boiler-plate* the same
     :data:`FRAME` tokens at the beginning or at the end; a *length* is an exact number of tokens, or
     one among the longest or the shortest texts.
+
+    The same token in another dress may be another thing: reviews begin with "So", and one that
+    begins with "so" was not written so. Where a token at a place is written in both ways, each is a
+    feature too; so is a mark that stands once in a text, by itself between spaces, where there are
+    other texts that have it otherwise.
     """
     text, forms = read.text, read.forms[read.ids]
     found: dict[Kind, Features] = {}
     kinds: tuple[tuple[Kind, int], ...] = (
         ("word", WORD),
-        ("mark", MARK),
         ("markup", MARKUP),
         ("source", SOURCE),
         ("rating", RATING),
@@ -79,6 +83,7 @@ def from_tokens(read: Tokens) -> dict[Kind, Features]:
     for kind, form in kinds:
         own = forms == form
         found[kind] = _grouped(kind, read.ids[own], text[own], _Named(read.names))
+    found["mark"] = _marks(read)
     found["position"] = _positions(read)
     found["boiler-plate"] = _frames(read)
     found["length"] = _lengths(read)
@@ -92,8 +97,14 @@ def position_key(place: int, token: int, vocabulary: int) -> int:
 
 def placed(key: int, vocabulary: int) -> tuple[int, int]:
     """Return place and token of a key, see :func:`position_key`."""
-    place, token = divmod(key, vocabulary)
+    place, token = divmod(key % (2 * PLACES * vocabulary), vocabulary)
     return (place if place < PLACES else place - 2 * PLACES), token
+
+
+def undressed(kind: Kind, key: int, vocabulary: int) -> int | None:
+    """Return the feature of which a key is one way of writing; ``None`` if it is no such key."""
+    keys = {"mark": vocabulary, "position": 2 * PLACES * vocabulary}.get(kind, key + 1)
+    return key % keys if key >= keys else None
 
 
 class _Named(Sequence[str]):
@@ -107,6 +118,13 @@ class _Named(Sequence[str]):
 
     def __getitem__(self, key):  # type: ignore[no-untyped-def]
         return self.names[int(key)]
+
+
+class _Marked(_Named):
+    """A mark, however it is written."""
+
+    def __getitem__(self, key):  # type: ignore[no-untyped-def]
+        return self.names[int(key) % len(self.names)]
 
 
 class _Long(_Named):
@@ -125,7 +143,9 @@ class _Placed(_Named):
         place, token = placed(int(key), len(self.names))
         ends = ("first", "second", "third")
         where = ends[place] if place >= 0 else ("last", "last but one", "last but two")[-place - 1]
-        return f"'{self.names[token]}' as the {where} token"
+        way = int(key) // (2 * PLACES * len(self.names))
+        written = ("", " in small letters", " with a capital")[way]
+        return f"'{self.names[token]}'{written} as the {where} token"
 
 
 class _Framed(_Named):
@@ -154,6 +174,22 @@ def _grouped(
     return Features(kind, own, np.append(starts, len(key)), text, names)
 
 
+def _marks(read: Tokens) -> Features:
+    words, size = len(read.names), len(read) + 1
+    own = read.forms[read.ids] == MARK
+    every, alone = read.ids[own] * size + read.text[own], read.marked[own]
+    pairs, where, times = np.unique(every, return_inverse=True, return_counts=True)
+    once = (times == 1) & (np.bincount(np.ravel(where), alone, len(pairs)) > 0)
+    key, text = np.divmod(pairs, size)
+    part = once & (_times(key[once], words) < _times(key, words))[key]
+    keys = np.concatenate([key, key[part] + words])
+    return _grouped("mark", keys, np.concatenate([text, text[part]]), _Marked(read.names))
+
+
+def _times(ids: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    return np.bincount(ids, minlength=size)
+
+
 def _positions(read: Tokens) -> Features:
     keys, texts, words = [], [], len(read.names)
     for place in (*range(PLACES), *range(-PLACES, 0)):
@@ -161,8 +197,16 @@ def _positions(read: Tokens) -> Features:
         needed = place + 1 if place >= 0 else PLACES - place
         rows = np.flatnonzero(read.lengths >= needed)
         at = read.starts[rows] + place if place >= 0 else read.starts[rows + 1] + place
-        keys.append((place % (2 * PLACES)) * words + read.ids[at])
+        ids, code = read.ids[at], (place % (2 * PLACES)) * words
+        keys.append(code + ids)
         texts.append(rows)
+        count = _times(ids, words)
+        for way in (1, 2):
+            own = (read.marked[at] == (way == 2)) & (read.forms[ids] == WORD)
+            # A way that all of them are written in would be the same test again.
+            own &= _times(ids[own], words)[ids] < count[ids]
+            keys.append(way * 2 * PLACES * words + code + ids[own])
+            texts.append(rows[own])
     return _grouped("position", np.concatenate(keys), np.concatenate(texts), _Placed(read.names))
 
 

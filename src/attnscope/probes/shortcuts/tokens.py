@@ -38,12 +38,15 @@ class Tokens:
         starts: text m is ``ids[starts[m]:starts[m + 1]]``.
         names: what each token looks like, in lower case but for sources.
         forms: its form, an index into :data:`FORMS`.
+        marked: whether each one is written in its rarer way: a word with a capital, a mark by
+            itself between spaces. The same token in another dress may be another thing.
     """
 
     ids: NDArray[np.int64]
     starts: NDArray[np.int64]
     names: tuple[str, ...]
     forms: NDArray[np.int8]
+    marked: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -82,9 +85,10 @@ def tokens(texts: Sequence[str], tell: Callable[[int], None] = lambda done: None
     numbers: dict[str, int] = {}
     forms: list[int] = []
     ids: list[NDArray[np.int32]] = []
+    ways: list[NDArray[np.bool_]] = []
     lengths = np.zeros(len(texts), np.int64)
     for index, text in enumerate(texts):
-        row = []
+        row, way = [], []
         for match in _TOKEN.finditer(text):
             form, name = _named(match)
             number = numbers.get(name)
@@ -92,14 +96,23 @@ def tokens(texts: Sequence[str], tell: Callable[[int], None] = lambda done: None
                 number = numbers[name] = len(forms)
                 forms.append(form)
             row.append(number)
+            way.append(_alone(match) if form == MARK else match.group() != name)
         ids.append(np.array(row, dtype=np.int32))
+        ways.append(np.array(way, dtype=np.bool_))
         lengths[index] = len(row)
         if index % CHUNK == CHUNK - 1:
-            ids = [np.concatenate(ids)]
+            ids, ways = [np.concatenate(ids)], [np.concatenate(ways)]
             tell(index + 1)
     flat = np.concatenate(ids).astype(np.int64) if ids else np.zeros(0, np.int64)
+    marked = np.concatenate(ways) if ways else np.zeros(0, np.bool_)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    return Tokens(flat, starts, tuple(numbers), np.array(forms, dtype=np.int8))
+    return Tokens(flat, starts, tuple(numbers), np.array(forms, dtype=np.int8), marked)
+
+
+def _alone(match: re.Match[str]) -> bool:
+    """Say whether a mark stands by itself between spaces, or a text's beginning or end."""
+    text, start, end = match.string, match.start(), match.end()
+    return (not start or text[start - 1].isspace()) and (end == len(text) or text[end].isspace())
 
 
 def _named(match: re.Match[str]) -> tuple[int, str]:
