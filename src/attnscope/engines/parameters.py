@@ -49,6 +49,7 @@ class FlatParameters:
                 "rounding of shorter numbers; model.float() gives the first."
             )
         self._own_storage = [p.data for p in self.tensors]
+        self._gradient: tuple[Tensor, list[Tensor]] | None = None
         first = self.tensors[0]
         self.vector = torch.empty(
             sum(p.numel() for p in self.tensors), dtype=first.dtype, device=first.device
@@ -77,7 +78,10 @@ class FlatParameters:
             return known
         value = scalar_loss(loss, model, *rows)
         slopes = gradients(value, self.tensors, model)
-        for part, g in zip(self.parts(out), slopes, strict=True):
+        if self._gradient is None or self._gradient[0] is not out:
+            # A descent writes to one vector: cutting forty views of it at every step would show.
+            self._gradient = out, self.parts(out)
+        for part, g in zip(self._gradient[1], slopes, strict=True):
             if g is None:
                 part.zero_()
             else:

@@ -122,13 +122,13 @@ class GaussianByHand:
 
     def weights(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
         """Return exp(-(‖q‖² + ‖k‖² - 2 q·k)/(2√d)), worked out in place on q kᵀ."""
-        half_q, half_k = 0.5 * (q * q).sum(dim=-1), 0.5 * (k * k).sum(dim=-1)
+        scale = 1 / math.sqrt(q.shape[-1])
+        half_q = (0.5 * scale) * (q * q).sum(dim=-1, keepdim=True)
+        half_k = (0.5 * scale) * (k * k).sum(dim=-1, keepdim=True)
         # Where ‖q‖² is beyond the largest number, q·k may be too, and inf - inf is no number. The
         # distance is infinite then and the weight 0, which -‖q‖² alone brings about.
-        q = q.masked_fill(torch.isinf(half_q)[..., None], 0.0)
-        k = k.masked_fill(torch.isinf(half_k)[..., None], 0.0)
-        scores = q @ k.mT
-        scores.sub_(half_q[..., None]).sub_(half_k[..., None, :]).mul_(1 / math.sqrt(q.shape[-1]))
+        q, k = _but_infinite(q, half_q), _but_infinite(k, half_k)
+        scores = ((q * scale) @ k.mT).sub_(half_q).sub_(half_k.mT)
         with torch.no_grad():
             # Rounding alone makes an exponent positive. Out of autograd's sight: the derivative is
             # that of the exponent, not 0.
@@ -145,6 +145,15 @@ class GaussianByHand:
         dq = (logits @ k).addcmul_(q, inner, value=-1).mul_(scale)
         dk = (logits.mT @ q).addcmul_(k, logits.sum(dim=-2)[..., None], value=-1).mul_(scale)
         return dq, dk
+
+
+def _but_infinite(x: Tensor, squares: Tensor) -> Tensor:
+    """Return rows with 0 in place of those whose squares add up to infinity."""
+    infinite = torch.isinf(squares)
+    # On another device a look would wait for it.
+    if x.device.type == "cpu" and not bool(infinite.any()):
+        return x
+    return x.masked_fill(infinite, 0.0)
 
 
 class Attend(torch.autograd.Function):

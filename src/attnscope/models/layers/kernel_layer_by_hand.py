@@ -101,6 +101,7 @@ class LayerByHand(torch.autograd.Function):
         qkv, b_qkv = _qkv(p)
         made = torch.addmm(p.s1 @ qkv + b_qkv, hat_1, p.g1[:, None] * qkv)
         q, k, v = made.view(batch, n, 3, heads, d).permute(2, 0, 3, 1, 4).contiguous()
+        del made  # What is asked for next gets its place, which is in the cache.
         found = attend(hand, q, k, v, None if mask is None else mask[:, None], within)
         joined = found.out.transpose(1, 2).reshape(-1, heads * d)
         y = torch.addmm(p.b_O, joined, p.W_O.flatten(0, 1))
@@ -140,8 +141,8 @@ class LayerByHand(torch.autograd.Function):
         dinner = do @ p.W_2
         if drop_2 is not None:
             dinner.mul_(drop_2)
-        du = torch.ops.aten.gelu_backward(dinner, u)
-        core, db_1 = du.T @ hat_2, du.sum(dim=0)
+        du = torch.ops.aten.gelu_backward.grad_input(dinner, u, grad_input=dinner)
+        core, db_1 = (hat_2.T @ du).T, du.sum(dim=0)
         dW_1 = torch.addr(core * p.g2, db_1, p.s2)
         dg2, ds2 = (core * p.W_1).sum(dim=0), db_1 @ p.W_1
         dy = _norm_back(du @ (p.W_1 * p.g2), hat_2, over_2).add_(above)
