@@ -143,7 +143,7 @@ class Landscape(Study):
         "path_points": 21,
     }
     desk = {
-        "seeds": 8,
+        "seeds": 3,
         "data": "pathfinder",
         "rate": 1e-3,
         "steps": 2000,
@@ -163,8 +163,8 @@ class Landscape(Study):
         "train": 20_000,
         "held_out": 4000,
         "probe": 256,
-        "draws": 3,
-        "grid": 11,
+        "draws": 2,
+        "grid": 9,
         "path_points": 21,
     }
     labels = {"measure": MEASURED, "block": tuple(BLOCKS), "kernel": CASES, "moves": MOVES}
