@@ -196,3 +196,13 @@ def test_a_convolution_and_max_pooling_are_settings(tmp_path: Path) -> None:
         study.but(reach=4)
     with pytest.raises(AttnscopeError, match="reach = 13: expected an odd number of bytes, 12 at"):
         study.but(reach=13)
+
+
+def test_a_run_on_a_published_set_is_judged_where_its_texts_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATTNSCOPE_DATA", str(tmp_path))
+    study = Text().but(**Text.desk)
+    assert study.unseen(10**6) == 25_000
+    assert study.chance() == pytest.approx(0.5 + 1.5 / 5000**0.5)
+    assert "order" in [claim.key for claim in study.claims()]

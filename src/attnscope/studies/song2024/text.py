@@ -10,6 +10,7 @@ import xarray as xr
 from torch import nn
 
 from attnscope.bounds import Count
+from attnscope.datasets.catalogue import CATALOGUE
 from attnscope.datasets.load import labelled
 from attnscope.datasets.place import data_dir
 from attnscope.errors import AttnscopeError
@@ -100,6 +101,15 @@ class Text(KernelTraining):
     def sequences(self) -> tuple[Sequences, Sequences]:
         """Return the training texts and the test texts."""
         return TextRows(self.text().train), TextRows(self.text().test)
+
+    def unseen(self, most: int) -> int:
+        """Return how many test texts there are, at most so many.
+
+        A set of the catalogue has so many as published, so that a run can be judged again where its
+        texts are not at hand.
+        """
+        known = CATALOGUE[self.data].expected.get("test") if self.data in CATALOGUE else None
+        return super().unseen(most) if known is None else min(most, known)
 
     def shape(self) -> tuple[int, int]:
         """Return the number of bytes and padding, and the length of a text."""
