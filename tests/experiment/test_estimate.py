@@ -15,6 +15,7 @@ from attnscope.engines import Final, Logarithmic, Observable, Record
 from attnscope.errors import AttnscopeError
 from attnscope.experiment import Problem, estimate
 from attnscope.experiment.estimate import CaseCost, Estimate
+from attnscope.experiment.estimate import _seconds as seconds_of
 from attnscope.scales import SCALES
 from toy_study import Bowl, Point
 
@@ -84,6 +85,15 @@ def test_readings_among_the_measured_steps_do_not_count_as_steps(
     cost = estimate(study, workers=1, budget=60.0)
     points = len(Logarithmic(11, 0.1).times(100.0))
     assert cost.cases[0].seconds == 1000 * 1.0 + points * 10.0 + 2 * 100.0
+
+
+def test_a_reading_that_takes_minutes_is_measured_once() -> None:
+    """A dry run of song2024.landscape took eight minutes."""
+    begun, read = CLOCK.now, Record((Observable("long", lambda m: CLOCK.takes(100.0, m)),), Final())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules[CaseCost.__module__], "clock", CLOCK)
+        assert seconds_of(read, Point((1.0,))) == 100.0
+    assert CLOCK.now - begun == 100.0
 
 
 def test_what_may_end_earlier_is_said_to_be_the_most() -> None:
