@@ -115,3 +115,9 @@ def test_knowledge_counts_only_before_attention() -> None:
     )
     np.testing.assert_array_equal(known_unattended(run), [0.6, 1.0, 0.0])
     np.testing.assert_array_equal(known_unattended(run, "accuracy"), [0.2, 0.4, 0.0])
+
+
+def test_what_lies_between_the_first_two_record_points_is_not_known() -> None:
+    """At width 256 words were known and attended to within ten steps, and that counted as none."""
+    run = fake(knowledge=[[0.0, 0.9, 1.0]] * 2, attention=[[0.02, 0.12, 0.9], [0.02, 0.08, 0.9]])
+    np.testing.assert_array_equal(known_unattended(run), [np.nan, 0.9])

@@ -134,6 +134,7 @@ def test_every_claim_holds_on_curves_as_published() -> None:
         ({PERMUTED_MIXED: (20.0, 60.0, 70.0)}, {"mixed-sometimes-fails", "mixed-slower"}),
         ({DRAWN: (60.0, 60.0, 70.0)}, {"knowledge-first", "attention-later"}),
         ({DRAWN + UNIFORM: (300.0, NEVER, NEVER)}, {"known-under-uniform"}),
+        ({PERMUTED + UNIFORM: (150.0, NEVER, NEVER)}, {"unknown-under-uniform"}),
         ({DRAWN_UNION: (90.0, 50.0, 95.0)}, {"attention-not-ahead"}),
         ({DRAWN_MIXED: (NEVER, NEVER, NEVER)}, {"counts-suffice"}),
     ],

@@ -187,6 +187,10 @@ class CountTableStudy(SequenceStudy):
         """Return the accuracy of a case at the step of the verdict, by seed."""
         return curve(run.of(case), "accuracy").sel(step=self.verdict)
 
+    def knowledge(self, run: Readings, case: str) -> xr.DataArray:
+        """Return the knowledge of words of a case at the step of the verdict, by seed."""
+        return curve(run.of(case), "knowledge").sel(step=self.verdict)
+
     def tables(self, run: Readings) -> list[Table]:
         """Tabulate who has learned when, what C says before, all readings, and every seed."""
         at_verdict = run.reading.sel(step=self.verdict)
@@ -325,9 +329,15 @@ def reaches(run: Readings, name: str = "accuracy", level: float = LEARNED) -> xr
 
 
 def known_unattended(run: Readings, name: str = "knowledge") -> xr.DataArray:
-    """Return the largest knowledge, or so, before the attention of a run has been learned."""
+    """Return the largest knowledge, or so, before the attention of a run has been learned.
+
+    A run whose attention is there at the first record point after the start says nothing, NaN: what
+    came before lies between the two.
+    """
     early = (curve(run, "attention") >= UNATTENDED).cumsum("step") == 0
-    return curve(run, name).where(early, 0.0).max("step", skipna=False)
+    found = curve(run, name).where(early, 0.0).max("step", skipna=False)
+    unseen = early.isel(step=0, drop=True) & ~early.isel(step=1, drop=True)
+    return found.where(~unseen)
 
 
 def lines(reading: xr.DataArray, label: str = "", color: int = 0, thin: bool = True) -> list[Mark]:
