@@ -14,6 +14,7 @@ from attnscope.prediction.pace import (
     Plan,
     Timed,
     fitted,
+    is_fitted,
     known,
     moments,
     pace,
@@ -92,3 +93,13 @@ def test_what_is_kept_held_on_the_sets_that_were_judged() -> None:
             said = one.said["half"] * own.factor
             assert abs(said / one.measured("half") - 1) < 0.2, one.name
             assert own.low < one.measured("half") / one.said["half"] < own.high, one.name
+
+
+def test_what_was_fitted_is_known_by_plan() -> None:
+    found = {plan.name: is_fitted(plan) for plan in PLANS}
+    assert found == {
+        "Lu 2021, SGD": True,
+        "Lu 2021, Adam": True,
+        "Snell 2021, SGD": True,
+        "Snell 2021, Adam": False,
+    }

@@ -154,5 +154,5 @@ class AskedLabelled(Asked[LabelledText]):
         from attnscope.report.section import ShadedText
 
         words = self.table.split(text)
-        weights = predicted_attention(self.attraction, self.table.ids(words))
+        weights = predicted_attention(self.evidence, self.table.ids(words))
         return ShadedText(tuple(words), weights, note)

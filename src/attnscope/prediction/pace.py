@@ -212,6 +212,14 @@ def known(plan: Plan) -> bool:
     return plan.model == MODELS[0] or plan in PLANS
 
 
+def is_fitted(plan: Plan) -> bool:
+    """Whether what is kept has sets on which the factors of a plan were fitted."""
+    try:
+        return bool(pace(plan, MOMENTS[0]).sets)
+    except AttnscopeError:
+        return False
+
+
 def pace(plan: Plan, moment: Moment) -> Pace:
     """Return the factor of a plan, from what is kept."""
     return fitted(timed(), plan, moment)

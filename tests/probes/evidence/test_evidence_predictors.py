@@ -16,6 +16,7 @@ from attnscope.probes.evidence.predictors import (
     LogOdds,
     Rarity,
     attraction,
+    held_by_states,
     picked_share,
     predicted_attention,
     strongest_words,
@@ -90,13 +91,30 @@ def test_the_strongest_word_of_a_text_is_found_as_an_obvious_loop_finds_it() -> 
 def test_a_text_without_words_picks_none() -> None:
     data = bags([[], [0], []], [0, 1, 1], 2)
     assert strongest_words(data, np.ones(2)).tolist() == [-1, 0, -1]
-    assert predicted_attention(np.ones(2), np.zeros(0, dtype=int)).size == 0
+    assert predicted_attention(np.ones((2, 1)), np.zeros(0, dtype=int)).size == 0
 
 
 def test_predicted_attention_is_a_softmax_and_uniform_at_no_sharpness() -> None:
-    drawn = np.array([0.0, 2.0])
-    assert predicted_attention(drawn, np.array([0, 1, 1])).sum() == pytest.approx(1.0)
-    assert predicted_attention(drawn, np.array([0, 1]), 0.0).tolist() == [0.5, 0.5]
+    evidence = np.array([[0.0, -1.0], [2.0, -2.0]])
+    assert predicted_attention(evidence, np.array([0, 1, 1])).sum() == pytest.approx(1.0)
+    assert predicted_attention(evidence, np.array([0, 1]), 0.0).tolist() == [0.5, 0.5]
+    alone = predicted_attention(evidence, np.array([0, 1]), 1.0, leak=0.0)
+    np.testing.assert_allclose(alone, np.exp([0, 2]) / np.exp([0, 2]).sum())
+
+
+def test_a_state_holds_a_leaky_sum_of_the_words_around_it() -> None:
+    evidence = np.random.default_rng(0).standard_normal((3, 7, 2))
+    apart = np.abs(np.subtract.outer(np.arange(7), np.arange(7)))
+    expected = np.einsum("tk,nkc->ntc", 0.4**apart, evidence)
+    np.testing.assert_allclose(held_by_states(evidence, 0.4), expected, rtol=1e-12)
+    assert held_by_states(evidence, 0.0) is evidence
+    # Words that speak for different classes take from each other: the one alone attracts more.
+    good, bad = (2.0, -2.0), (-2.0, 2.0)
+    text = held_by_states(np.array([good, bad, (0, 0), (0, 0), (0, 0), bad]), 0.4).max(axis=1)
+    assert text.argmax() == 5
+    # Padding behind a text changes nothing in it.
+    padded = np.concatenate([evidence[:1], np.zeros((1, 4, 2))], axis=1)
+    np.testing.assert_allclose(held_by_states(padded)[:, :7], held_by_states(evidence[:1]))
 
 
 def test_labels_out_of_range_are_refused() -> None:

@@ -64,3 +64,12 @@ def test_agreement_breaks_ties_at_random() -> None:
     u = np.array([[0.1, 0.6, 0.2, 0.1]])
     assert agreed(u, np.ones((1, 4)), mask) == pytest.approx([25.0, 25.0])
     assert agreed(u, np.array([[0.0, 1.0, 1.0, 0.0]]), mask) == pytest.approx([50.0, 50.0])
+
+
+def test_nothing_is_claimed_of_times_that_no_factor_was_fitted_for() -> None:
+    """Two claims had neither a value nor a control."""
+    sets = ("ag_news[Sports,Sci/Tech]", "imdb")
+    lstm = [claim.key for claim in Labelled(sets=sets, models=("Snell 2021",)).claims()]
+    assert not [key for key in lstm if "half-way" in key or "nearer" in key]
+    bag = [claim.key for claim in Labelled(sets=sets, models=("Lu 2021",)).claims()]
+    assert "half-way-lu2021-adam" in bag

@@ -17,6 +17,7 @@ from attnscope.prediction.pace import (
     Plan,
     Told,
     calibrated,
+    is_fitted,
     known,
     moments,
     said_by_system,
@@ -153,7 +154,9 @@ def when_claims(trained: Sequence[Trained]) -> list[Claim]:
                     per=theory,
                 )
             )
-    for plan in dict.fromkeys(one.plan for one in trained if known(one.plan)):
+    # Of a training that no factor was fitted for, such as the LSTM under Adam, nothing is said.
+    plans = dict.fromkeys(one.plan for one in trained if known(one.plan) and is_fitted(one.plan))
+    for plan in plans:
         own = [one for one in trained if one.plan == plan and one.role == "judged on"]
         if len(own) < 2:
             continue

@@ -11,8 +11,15 @@ from numpy.typing import NDArray
 
 from attnscope.probes.evidence.bags import LabelledBags, labelled_bags
 from attnscope.probes.evidence.held_out import word_accuracy
-from attnscope.probes.evidence.predictors import CHOSEN, FAMILY, Rarity, attraction
+from attnscope.probes.evidence.predictors import (
+    CHOSEN,
+    FAMILY,
+    LEAK,
+    Rarity,
+    held_by_states,
+)
 from attnscope.probes.lexicon.agreement import mean_agreement, random_baseline
+from attnscope.studies.predict.labelled.models import LU, SNELL
 from attnscope.studies.predict.labelled.sets import padded, sequences
 from attnscope.tasks.word_sequences import WordSequences
 from attnscope.trajectory import Readings, final
@@ -28,7 +35,11 @@ PREDICTORS = (
     *(CHOSEN_NAME, SEED, RARITY, SHUFFLED, CHANCE, BEST_SHUFFLE, ONE_MORE),
     *(each.name for each in OTHERS),
 )
-"""What is held against learned attention; those of the family come last."""
+"""What is held against learned attention; those of the family come last, word by word."""
+LEAKS = {SNELL: LEAK, LU: 0.0}
+"""How much of its neighbours a position holds: states of the LSTM do, words of a bag do not."""
+BY_STATES = (CHOSEN_NAME, SHUFFLED, ONE_MORE)
+"""What is told as the model reads it."""
 MEASURES = ("top 5 %", "first")
 TOPS = (0.05, 1e-6)
 """Shares of positions that count as the top: at the second it is a single one."""
@@ -42,16 +53,22 @@ def bags_of(data: WordSequences) -> LabelledBags:
 
 
 def predictions(data: WordSequences) -> dict[str, list[Values]]:
-    """Return what attracts attention, for each word, by each predictor; several if it is random."""
+    """Return the evidence of each word by each predictor; several if it is random."""
     bags, dice = bags_of(data), np.random.default_rng(0)
-    found = {RARITY: [attraction(Rarity().evidence(bags))]}
-    found[CHOSEN_NAME] = [attraction(CHOSEN.evidence(bags))]
+    found = {RARITY: [Rarity().evidence(bags)], CHOSEN_NAME: [CHOSEN.evidence(bags)]}
     shuffles = [
-        attraction(CHOSEN.evidence(bags.relabelled(dice.permutation(bags.labels))))
-        for _ in range(SHUFFLES + 1)
+        CHOSEN.evidence(bags.relabelled(dice.permutation(bags.labels))) for _ in range(SHUFFLES + 1)
     ]
     found |= {SHUFFLED: shuffles[:-1], ONE_MORE: shuffles[-1:]}
-    return found | {each.name: [attraction(each.evidence(bags))] for each in OTHERS}
+    return found | {each.name: [each.evidence(bags)] for each in OTHERS}
+
+
+def attracted(evidence: Values, ids: NDArray[np.int64], leak: float) -> Values:
+    """Return how much each position of texts ``(text, position)`` attracts; -1 is no word."""
+    there = (ids >= 0)[..., None]
+    own = np.where(there, evidence[np.maximum(ids, 0)], 0.0)
+    found: Values = held_by_states(own, leak).max(axis=-1)
+    return found
 
 
 def agreed(u: Values, v: Values, mask: NDArray[np.bool_]) -> list[float]:
@@ -64,30 +81,30 @@ def compared(study: Labelled, run: Readings) -> xr.Dataset:
     """Return agreements along case, seed, predictor and measure; and what was predicted."""
     shape = (len(study.cases), study.seeds, len(PREDICTORS), len(MEASURES))
     table = np.full(shape, np.nan)
-    attracted = np.full((len(study.sets), study.evaluated, study.width), np.nan)
+    drawn = np.full((len(study.sets), study.evaluated, study.width), np.nan)
     words = np.full((len(study.sets), 3), np.nan)
     for at, name in enumerate(study.sets):
-        data = sequences(study, name)
-        ids = padded(data.dev.ids, study.evaluated, study.width)
+        data, evidence = sequences(study, name), _kept(study, name)
         there = len(data.dev)
-        mask = (ids >= 0)[:there]
-        said = {
-            key: [value[np.maximum(ids, 0)][:there] for value in values]
-            for key, values in _kept(study, name).items()
-        }
-        attracted[at, :there] = np.where(mask, said[CHOSEN_NAME][0], np.nan)
+        ids = padded(data.dev.ids, study.evaluated, study.width)[:there]
+        mask = ids >= 0
+        drawn[at, :there] = np.where(mask, attracted(evidence[CHOSEN_NAME][0], ids, 0.0), np.nan)
         known = word_accuracy(bags_of(data))
         words[at] = known.bag.share, known.one_word.share, known.majority.share
-        for number, _ in enumerate(study.models):
+        for number, model in enumerate(study.models):
             case = number * len(study.sets) + at
             learned = final(run.of(study.cases[case]).alpha).to_numpy().astype(float)[:, :there]
             if np.isnan(learned[:, mask]).any():
                 continue  # Runs that are not done yet.
+            said = {
+                key: [attracted(e, ids, LEAKS[model] if key in BY_STATES else 0.0) for e in several]
+                for key, several in evidence.items()
+            }
             table[case] = _agreements(learned, said, mask)
     return xr.Dataset(
         {
             "agreement": (("case", "seed", "predictor", "measure"), table, {"unit": "%"}),
-            "attraction": (("set", "text", "position"), attracted),
+            "attraction": (("set", "text", "position"), drawn),
             "word_accuracy": (("set", "known_by"), words, {"meaning": "bag, one word, majority"}),
         }
     )
