@@ -3,8 +3,8 @@
     attnscope run predict.labelled --sets sst2 "ag_news[World,Business]" sets/tweets ... --out RUN
     python benchmarks/predictions.py RUN [RUN ...]
 
-Of a set and model that several runs hold, the run named last counts. The sets of
-docs/predict.md are from `attnscope data` and from benchmarks/packaged_texts.py.
+Of a set and model that several runs hold, the run named last counts; what no run holds stays as it
+was kept. The sets of docs/predict.md are from `attnscope data` and from benchmarks/packaged_texts.py.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def held(path: str) -> list[Held]:
 
 
 def main() -> None:
-    rows = {(h.name, h.model, h.start): h for path in sys.argv[1:] for h in held(path)}
+    found = [*calibration.kept(), *(h for path in sys.argv[1:] for h in held(path))]
+    rows = {(h.name, h.model, h.start): h for h in found}
     lines = ",\n".join(json.dumps(asdict(row), ensure_ascii=False) for row in rows.values())
     target = Path(calibration.__file__).with_name(KEPT)
     target.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
