@@ -35,6 +35,14 @@ def test_the_usual_smoothing_is_what_predict_says_and_another_is_not() -> None:
     assert share[1] < share[0]
 
 
+def test_a_bag_of_words_is_shaded_word_by_word_and_a_prediction_by_states() -> None:
+    asked = keyword()
+    text = "w0 superb w0 w1 w1 w1 w0"
+    by_word, by_states = smoothed(asked, 1.0).shade(text).weights, asked.shade(text).weights
+    assert by_word[0] == pytest.approx(by_word[2]) == pytest.approx(by_word[6])
+    assert by_states[2] > by_states[6]  # Beside 'superb', and far from it.
+
+
 def test_attention_goes_where_it_was_said_and_not_where_shuffled_labels_say() -> None:
     asked = smoothed(keyword(), 1.0)
     beside = Beside(asked)

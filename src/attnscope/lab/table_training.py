@@ -53,6 +53,11 @@ class Smoothed(AskedLabelled):
         """e_wc, shape ``(word, class)``."""
         return self.predictor.evidence(self.table.bags)
 
+    @property
+    def leak(self) -> float:
+        """None: what is trained here is a bag of words, and a position is its word."""
+        return 0.0
+
 
 def smoothed(asked: AskedLabelled, pseudo: float) -> Smoothed:
     """Return the same question with another smoothing; what can be kept is not counted again."""

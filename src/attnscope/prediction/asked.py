@@ -148,11 +148,18 @@ class AskedLabelled(Asked[LabelledText]):
         """Whether a single word is beyond chance; if none is, nothing can be told."""
         return bool(self.certainty.sure[1:].any())
 
+    @property
+    def leak(self) -> float:
+        """How much of the words around it a position holds, as the states of a model do."""
+        from attnscope.probes.evidence.predictors import LEAK
+
+        return LEAK
+
     def shade(self, text: str, note: str = "") -> ShadedText:
         """Return a text with the attention that is predicted for it; its label is not needed."""
         from attnscope.probes.evidence.predictors import predicted_attention
         from attnscope.report.section import ShadedText
 
         words = self.table.split(text)
-        weights = predicted_attention(self.evidence, self.table.ids(words))
+        weights = predicted_attention(self.evidence, self.table.ids(words), leak=self.leak)
         return ShadedText(tuple(words), weights, note)
