@@ -49,7 +49,8 @@ def test_kept_verdicts_are_of_studies_and_claims_that_there_are() -> None:
     for name, told in kept.items():
         assert name in names()
         assert told["command"].startswith(f"attnscope run {name}")
-        assert "/" not in told["command"]
+        # No place on a computer: classes and folders of the docs may have a slash inside.
+        assert not re.search(r"""(^|[\s'"=:])[/~]""", told["command"])
         try:
             claims = [claim for each in load(name)().claims() for claim, _ in each.expanded()]
         except attnscope.AttnscopeError:
