@@ -30,10 +30,15 @@ def shaded_section(asked: AskedLabelled) -> Section:
         _short(asked.shade(split.texts[i], asked.classes[split.labels[i]])) for i in drawn
     )
     where = "the training texts" if source == "train" else f"the {source} split"
-    sentences = (
+    sentences: tuple[str, ...] = (
         f"Texts are drawn at random from {where}. Their labels stand before them, but are not used "
         "to shade them: attention does not know the label either.",
     )
+    if asked.leak:
+        sentences += (
+            "A word is weighed with those around it, as the states of a model hold them: words that "
+            "speak for one class strengthen each other.",
+        )
     return Section(
         "sentences",
         "Your sentences",
