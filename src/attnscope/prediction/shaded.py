@@ -36,8 +36,8 @@ def shaded_section(asked: AskedLabelled) -> Section:
     )
     if asked.leak:
         sentences += (
-            "A word is weighed with those around it, as the states of a model hold them: words that "
-            "speak for one class strengthen each other.",
+            "A word is weighed with those around it, as the states of a model hold them: words "
+            "that speak for one class strengthen each other.",
         )
     return Section(
         "sentences",
