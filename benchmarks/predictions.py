@@ -4,7 +4,8 @@
     python benchmarks/predictions.py RUN [RUN ...]
 
 Of a set and model that several runs hold, the run named last counts; what no run holds stays as it
-was kept. The sets of docs/predict.md are from `attnscope data` and from benchmarks/packaged_texts.py.
+was kept. The sets of docs/predict.md are from `attnscope data` and from
+benchmarks/packaged_texts.py.
 """
 
 from __future__ import annotations
