@@ -101,13 +101,9 @@ class Pairs:
                 texts unless given.
             most: occurrences that are looked at.
         """
-        at = self.place[places[:: max(1, len(places) // most)]]
+        at, here = self._looked_at(places, usual_at, most)
         around = self.score(self.line[at - 1], self.line[at + 1], 0)
-        here = self.place[self._within(places, most) if usual_at is None else usual_at]
-        usual = self.score(self.line[here - 1], self.line[here], 1)
-        if len(around) < 2 or len(usual) < 2:
-            return 0.0
-        return _standardised(around, usual)
+        return _standardised(around, self.score(self.line[here - 1], self.line[here], 1))
 
     def side_by_side(
         self,
@@ -122,15 +118,18 @@ class Pairs:
             usual_at: as for :meth:`reads_on`.
             most: occurrences that are looked at.
         """
-        at = self.place[places[:: max(1, len(places) // most)]]
+        at, here = self._looked_at(places, usual_at, most)
         left, right = self.line[at - 1], self.line[at + 1]
         _, pair, own = np.unique(left * self.size + right, return_inverse=True, return_counts=True)
         around = self._rather(left, right, 0, own[pair])
-        here = self.place[self._within(places, most) if usual_at is None else usual_at]
-        usual = self._rather(self.line[here - 1], self.line[here], 1, 0)
-        if len(around) < 2 or len(usual) < 2:
-            return 0.0
-        return _standardised(around, usual)
+        return _standardised(around, self._rather(self.line[here - 1], self.line[here], 1, 0))
+
+    def _looked_at(
+        self, places: NDArray[np.int64], usual_at: NDArray[np.int64] | None, most: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return where on the line to look around, and where the pairs to compare with end."""
+        at = self.place[places[:: max(1, len(places) // most)]]
+        return at, self.place[self._within(places, most) if usual_at is None else usual_at]
 
     @cached_property
     def _apart(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -287,7 +286,9 @@ def _times(
 
 
 def _standardised(own: NDArray[np.float64], usual: NDArray[np.float64]) -> float:
-    """Return the difference of two means by the spread of the usual ones."""
+    """Return the difference of two means by the spread of the usual ones; 0 of fewer than two."""
+    if len(own) < 2 or len(usual) < 2:
+        return 0.0
     spread = np.sqrt(usual.var() / len(own) + usual.var() / len(usual))
     return float((own.mean() - usual.mean()) / max(float(spread), 1e-9))
 
