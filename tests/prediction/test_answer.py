@@ -156,3 +156,12 @@ def test_progress_is_told(tmp_path: Path) -> None:
     heard: list[str] = []
     predict(table(tmp_path / "mine.csv", keyword_rows()), tell=lambda what, *_: heard.append(what))
     assert {"counting words", "weighing words"} <= set(heard)
+
+
+def test_a_label_for_each_text_is_no_class(tmp_path: Path) -> None:
+    """A table without a header had its row numbers taken for 301 classes."""
+    rows = [f"{i},one two three w{i}" for i in range(40)]
+    path = tmp_path / "numbered.csv"
+    path.write_text("\n".join(["x,y", *rows]) + "\n", encoding="utf-8")
+    with pytest.raises(attnscope.AttnscopeError, match="41 different labels for 41 texts"):
+        attnscope.predict(str(path))

@@ -23,7 +23,7 @@ from attnscope.markup import fill
 from attnscope.prediction.answer import read
 from attnscope.prediction.asked import AskedLabelled
 from attnscope.prediction.facts import data_section
-from attnscope.prediction.narrowing import drawn, refuse_numbers
+from attnscope.prediction.narrowing import drawn, refuse_no_classes
 from attnscope.prediction.shaded import shaded_section
 from attnscope.prediction.shortcuts import shortcuts_section
 from attnscope.prediction.verdict import verdict_section
@@ -142,7 +142,7 @@ def _read(wish: dict[str, Any]) -> LabelledText:
     reading = Reading(str(wish.get("text") or ""), str(wish.get("label") or ""), TEXTS)
     if wish.get("table") is not None:
         classes, splits = read_pasted(str(wish["table"]), reading)
-        return refuse_numbers(LabelledText("the pasted table", classes, splits))
+        return refuse_no_classes(LabelledText("the pasted table", classes, splits))
     found = read(str(wish["name"]), reading=reading)
     if not isinstance(found, LabelledText):
         raise AttnscopeError(f"'{found.name}' is no labelled text: expected texts with labels.")

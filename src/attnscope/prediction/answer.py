@@ -15,7 +15,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.prediction.asked import AskedLabelled, AskedText, Tell, silent
 from attnscope.prediction.asked_parallel import AskedParallel
 from attnscope.prediction.contents import LABELLED, PARALLEL, PLAIN
-from attnscope.prediction.narrowing import drawn, of_classes, refuse_numbers
+from attnscope.prediction.narrowing import drawn, of_classes, refuse_no_classes
 from attnscope.prediction.prediction import Prediction
 
 MOST = 200_000
@@ -132,7 +132,7 @@ def read(
     table = table_format(Path(name)) is not None or os.path.isdir(name)
     if kind == "documents" or (not kind and not table and os.path.isfile(name)):
         return documents(name, data_dir=data_dir)
-    return refuse_numbers(labelled(name, data_dir=data_dir, reading=reading))
+    return refuse_no_classes(labelled(name, data_dir=data_dir, reading=reading))
 
 
 def _gold(files: str | None, pairs: ParallelText) -> Gold | None:

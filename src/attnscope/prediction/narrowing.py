@@ -11,6 +11,8 @@ from attnscope.datasets.kinds import LabelledText, Split
 from attnscope.datasets.readers.table import NOT_DRAWN
 from attnscope.errors import AttnscopeError, nearest
 
+OWN = 0.9
+"""Share of texts with a label of their own from which on labels are no classes."""
 REGRESSION = 10
 """More numbers than this, with a fraction or few texts each, are no classes."""
 FEW = 5
@@ -57,17 +59,24 @@ def drawn(text: LabelledText, most: int, seed: int) -> LabelledText:
     return of_classes(replace(text, splits={**text.splits, "train": fewer}), ())
 
 
-def refuse_numbers(text: LabelledText) -> LabelledText:
-    """Return the set, unless its labels are numbers to regress.
+def refuse_no_classes(text: LabelledText) -> LabelledText:
+    """Return the set, unless its labels are numbers to regress, or one for each text.
 
     Raises:
         AttnscopeError: they are.
     """
+    train = text.splits["train"]
     try:
         values = [float(name) for name in text.classes]
     except ValueError:
+        if len(text.classes) > REGRESSION and len(text.classes) > OWN * len(train):
+            raise AttnscopeError(
+                f"'{text.name}' has {len(text.classes):,} different labels for {len(train):,} "
+                f"texts, such as {text.classes[train.labels[0]]!r} for the text "
+                f"{train.texts[0][:60]!r}: expected classes that several texts share. A header "
+                "that names the columns text and label, or --text and --label, says where they are."
+            ) from None
         return text
-    train = text.splits["train"]
     fractions = any(value != int(value) for value in values if np.isfinite(value))
     if len(values) > REGRESSION and (fractions or len(train) < FEW * len(values)):
         raise AttnscopeError(
